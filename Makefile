@@ -49,7 +49,7 @@ types: dev  ## mypy, strict
 	@$(BIN)/mypy $(wildcard shared/src services/*/src cli/src tests scripts) $(wildcard benchmarks/*.py examples/*.py)
 
 imports: dev  ## the layers: who may import whom
-	@$(BIN)/lint-imports
+	@$(BIN)/lint-imports --no-logo
 
 check: lint types imports test  ## all four
 

@@ -1,0 +1,1 @@
+"""The door: judges requests, and writes what it lets in."""

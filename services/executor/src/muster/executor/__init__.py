@@ -1,0 +1,1 @@
+"""The executor: makes one cluster agree with the log."""

@@ -1,0 +1,1 @@
+"""Fault tolerance: finds broken workers and nodes, and decides what follows."""

@@ -1,0 +1,1 @@
+"""The notifier: tells people what happened to their jobs, once each, on the channel they chose."""

@@ -1,0 +1,1 @@
+"""Requeue: queues a released job again, or says why not."""

@@ -1,0 +1,1 @@
+"""The scheduler: places whole gangs, and decides who leaves for whom."""

@@ -1,0 +1,1 @@
+"""The bus: the one way to subscribe, and the streams as data."""

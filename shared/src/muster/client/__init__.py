@@ -1,0 +1,1 @@
+"""The client: publishes requests and waits for their answers."""

@@ -1,0 +1,1 @@
+"""The shapes on the wire: subjects, events, requests and answers."""

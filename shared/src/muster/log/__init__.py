@@ -1,0 +1,1 @@
+"""The event log: read the last fact, append the next one on condition."""

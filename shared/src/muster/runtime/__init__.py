@@ -1,0 +1,1 @@
+"""The runtime: hosts services, and owns clock, settings and the embedded server."""

@@ -1,0 +1,1 @@
+"""What tests and the simulator build on; never imported by a service."""
