@@ -1,1 +1,67 @@
-"""The bus: the one way to subscribe, and the streams as data."""
+"""The one way to subscribe, and the two ways to speak that are not the log.
+
+This module is the port; `faststream` is the real adapter, and the simulation has its own. What a
+consumer is (stream, filters, limits) is data in `topology`; a service's `stream.py` only ties a
+handler to it.
+
+A handler may be called twice, late and out of order. What it raises decides what follows:
+Permanent = parked at once with its reason; Temporary, Conflict = again after a delay, for ever;
+anything else = again with backoff, parked after five deliveries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from muster.bus.topology import Consumer
+from muster.contracts.alarms import Alarm
+from muster.contracts.events import Event
+from muster.contracts.requests import Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """A message that woke a handler: a reason to look, never an instruction.
+
+    at: the server's time when it was stored. delivered: 1 for the first delivery.
+    event or alarm is set for the streams that carry them; body is the raw message.
+    """
+
+    subject: str
+    seq: int
+    at: datetime
+    delivered: int
+    body: bytes
+    event: Event | None = None
+    alarm: Alarm | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+Handler = Callable[[Trigger], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """A durable consumer and what handles its messages."""
+
+    consumer: Consumer
+    handler: Handler
+
+
+class Bus(Protocol):
+    """The port."""
+
+    async def consume(self, subscription: Subscription) -> None:
+        """Handle a durable consumer's messages until the bus is closed."""
+        ...
+
+    async def answer(self, answer: Answer) -> None:
+        """Tell the sender of a request what became of it; told twice, it is kept once."""
+        ...
+
+    async def broadcast(self, subject: str, body: bytes) -> None:
+        """Send to whoever listens now (telemetry, log lines); may be lost, must never block."""
+        ...

@@ -1,1 +1,1 @@
-"""Requeue: queues a released job again, or says why not."""
+"""Requeue: what happens to a job that was taken off its nodes, and how long it may wait."""

@@ -1,0 +1,1 @@
+"""Requeue's decisions: pure functions over frozen values."""

@@ -1,0 +1,176 @@
+"""Every event: its versioned type, its frozen model, and how to read one from the log.
+
+The model of an event is `Envelope[JobData[Fact]]` (or NodeData, PoolData), made from the registries
+of facts in `muster.domain`. Old versions are upcast when read (`upcasters`).
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from muster.contracts import subjects, upcasters
+from muster.contracts.envelope import Envelope
+from muster.domain.errors import Permanent
+from muster.domain.facts import FACTS, Fact
+from muster.domain.model import Frozen
+from muster.domain.nodes import NODE_FACTS, NodeFact, NodeState
+from muster.domain.pools import POOL_FACTS, EpochTaken, PoolFact
+from muster.domain.state import JobState
+from pydantic import ValidationError
+
+F_co = TypeVar("F_co", bound=Fact, covariant=True)
+N_co = TypeVar("N_co", bound=NodeFact, covariant=True)
+P_co = TypeVar("P_co", bound=PoolFact, covariant=True)
+
+
+class JobData(Frozen, Generic[F_co]):
+    """The job's whole state after the event, and the event's own particulars."""
+
+    job: JobState
+    detail: F_co
+
+
+class NodeData(Frozen, Generic[N_co]):
+    """The node's whole state after the event, and the event's own particulars."""
+
+    node: NodeState
+    detail: N_co
+
+
+class PoolData(Frozen, Generic[P_co]):
+    """Facts about a pool or a cluster have particulars only."""
+
+    detail: P_co
+
+
+JobEvent: TypeAlias = Envelope[JobData[Fact]]
+NodeEvent: TypeAlias = Envelope[NodeData[NodeFact]]
+PoolEvent: TypeAlias = Envelope[PoolData[PoolFact]]
+Event: TypeAlias = Envelope[Any]
+"""Any event of the log; `data` tells which: JobData, NodeData or PoolData."""
+
+
+class UnreadableEvent(Permanent):
+    """The message is not an event that this version of Muster understands."""
+
+
+def event_type(kind: str, event: str, version: int) -> str:
+    """Return the CloudEvents type, e.g. `muster.job.scheduled.v1`."""
+    return f"muster.{kind}.{event}.v{version}"
+
+
+def _models() -> dict[tuple[str, str], tuple[str, type[Envelope[Any]]]]:
+    models: dict[tuple[str, str], tuple[str, type[Envelope[Any]]]] = {}
+    for name, fact in FACTS.items():
+        models["job", name] = event_type("job", name, fact.version), Envelope[JobData[fact]]  # type: ignore[valid-type]
+    for name, node in NODE_FACTS.items():
+        models["node", name] = event_type("node", name, node.version), Envelope[NodeData[node]]  # type: ignore[valid-type]
+    for name, pool in POOL_FACTS.items():
+        models["pool", name] = event_type("pool", name, pool.version), Envelope[PoolData[pool]]  # type: ignore[valid-type]
+    epoch = EpochTaken
+    models["cluster", "epoch"] = (
+        event_type("cluster", "epoch", epoch.version),
+        Envelope[PoolData[epoch]],  # type: ignore[valid-type]
+    )
+    return models
+
+
+EVENT_MODELS = _models()
+"""(kind, event name) -> (current type, model)."""
+
+
+def job_event(
+    state: JobState,
+    fact: Fact,
+    *,
+    id: str,
+    source: str,
+    at: datetime,
+    traceparent: str | None = None,
+) -> JobEvent:
+    """Wrap a fact and the state after it."""
+    model = EVENT_MODELS["job", fact.event]
+    return model[1].model_construct(
+        id=id,
+        source=source,
+        type=model[0],
+        subject=subjects.job_key(state.tenant, state.job).subject(fact.event),
+        time=at,
+        traceparent=traceparent,
+        data=JobData[type(fact)].model_construct(job=state, detail=fact),  # type: ignore[misc]
+    )
+
+
+def node_event(
+    state: NodeState, fact: NodeFact, *, id: str, source: str, at: datetime
+) -> NodeEvent:
+    """Wrap a fact about a node and the state after it."""
+    kind = EVENT_MODELS["node", fact.event]
+    return kind[1].model_construct(
+        id=id,
+        source=source,
+        type=kind[0],
+        subject=subjects.node_key(state.pool, state.node).subject(fact.event),
+        time=at,
+        traceparent=None,
+        data=NodeData[type(fact)].model_construct(node=state, detail=fact),  # type: ignore[misc]
+    )
+
+
+def pool_event(
+    pool: str, fact: PoolFact, *, id: str, source: str, at: datetime, kind: str = "pool"
+) -> PoolEvent:
+    """Wrap a fact about a pool (kind "pool") or a cluster (kind "cluster")."""
+    key = subjects.pool_key if kind == "pool" else subjects.cluster_key
+    model = EVENT_MODELS[kind, fact.event]
+    return model[1].model_construct(
+        id=id,
+        source=source,
+        type=model[0],
+        subject=key(pool, fact.event).subject(fact.event),
+        time=at,
+        traceparent=None,
+        data=PoolData[type(fact)].model_construct(detail=fact),  # type: ignore[misc]
+    )
+
+
+def read_event(subject: str, body: bytes) -> Event:
+    """Parse a message of the log. Raises UnreadableEvent, which says what is wrong with it."""
+    try:
+        address = subjects.parse(subject)
+        current, model = EVENT_MODELS[address.kind, address.event]
+    except (subjects.BadSubject, KeyError) as error:
+        raise UnreadableEvent(f"no event is known on subject {subject}") from error
+    try:
+        event = model.model_validate_json(body)
+        if event.type == current:
+            return _belongs(event, subject)
+    except ValidationError as error:
+        if upcasters.type_of(body) == current:
+            raise UnreadableEvent(f"{subject}: {first_error(error)}") from error
+    return _belongs(_read_old(subject, body, current, model), subject)
+
+
+def _read_old(subject: str, body: bytes, current: str, model: type[Envelope[Any]]) -> Event:
+    try:
+        return model.model_validate_json(upcasters.upcast(body, current))
+    except (upcasters.NoUpcaster, ValueError) as error:
+        raise UnreadableEvent(f"{subject}: {first_error(error)}") from error
+
+
+def _belongs(event: Event, subject: str) -> Event:
+    if event.subject != subject:
+        raise UnreadableEvent(f"an event for {event.subject} came on {subject}")
+    state = getattr(event.data, "job", None)
+    if state is not None and subjects.parse(subject).names != (state.tenant, state.job):
+        raise UnreadableEvent(f"the job inside is not the job of {subject}")
+    return event
+
+
+def first_error(error: Exception) -> str:
+    """Return the first thing wrong, as path and message, without the offending value."""
+    if isinstance(error, ValidationError):
+        entry = error.errors(include_url=False, include_input=False)[0]
+        return f"{'.'.join(str(part) for part in entry['loc'])}: {entry['msg']}"
+    return str(error)

@@ -1,0 +1,163 @@
+"""What outside systems may ask for, and the short answer that each request gets.
+
+A request is an envelope of type `muster.request.<verb>.v1` on `requests.<tenant>.<verb>`; its id is
+the request's identity: told twice, it is carried out once. The answer appears on
+`answers.<tenant>.<request id>`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
+
+from muster.domain.model import TOKEN_PATTERN, Frozen, Instant, Strict, Token
+from muster.domain.spec import AutoQueueSpec, NodePolicySpec
+from muster.domain.violations import Violation
+from pydantic import Field
+
+REQUEST_ID = re.compile(TOKEN_PATTERN)
+
+
+class Request(Strict):
+    """Base of all requests. user: on whose behalf."""
+
+    verb: ClassVar[str]
+    version: ClassVar[int] = 1
+    user: Annotated[str, Field(min_length=1, max_length=128)]
+
+
+class Submit(Request):
+    """Run this job. spec: the specification, checked field by field by admission."""
+
+    verb: ClassVar[str] = "submit"
+    spec: Mapping[str, Any]
+
+
+class JobRequest(Request):
+    """Base of requests about one job."""
+
+    job: Token
+
+
+class Stop(JobRequest):
+    """End the job, in whatever phase it is."""
+
+    verb: ClassVar[str] = "stop"
+
+
+class Resume(JobRequest):
+    """Queue a parked job again, with other limits when they are given."""
+
+    verb: ClassVar[str] = "resume"
+    auto_queue: AutoQueueSpec | None = None
+
+
+class Respecify(JobRequest):
+    """Change limits or node policy of a waiting job."""
+
+    verb: ClassVar[str] = "respecify"
+    auto_queue: AutoQueueSpec | None = None
+    node_policy: NodePolicySpec | None = None
+
+
+class Prioritise(JobRequest):
+    """Another priority."""
+
+    verb: ClassVar[str] = "prioritise"
+    priority: Literal["low", "normal", "high"] | Annotated[int, Field(ge=1, le=99)]
+
+
+class Relabel(JobRequest):
+    """The whole new set of labels."""
+
+    verb: ClassVar[str] = "relabel"
+    labels: Mapping[str, str]
+
+
+class NodeRequest(Request):
+    """Base of requests about one node, for operators."""
+
+    pool: Token = "default"
+    node: Annotated[str, Field(min_length=1, max_length=253)]
+
+
+class ReclaimNode(NodeRequest):
+    """The node will be taken away in notice_s seconds: what a cloud's notice says."""
+
+    verb: ClassVar[str] = "reclaim_node"
+    notice_s: Annotated[int, Field(ge=0, le=86400)] = 30
+
+
+class CordonNode(NodeRequest):
+    """No new work on the node."""
+
+    verb: ClassVar[str] = "cordon_node"
+
+
+class UncordonNode(NodeRequest):
+    """New work is welcome again."""
+
+    verb: ClassVar[str] = "uncordon_node"
+
+
+class DrainNode(NodeRequest):
+    """No new work, and what runs there leaves without using up its requeues."""
+
+    verb: ClassVar[str] = "drain_node"
+
+
+class FenceNode(NodeRequest):
+    """A person's word that nothing runs on the node any more."""
+
+    verb: ClassVar[str] = "fence_node"
+
+
+_BASES: tuple[type[Request], ...] = (Request, JobRequest, NodeRequest)
+
+REQUESTS: dict[str, type[Request]] = {
+    request.verb: request
+    for base in _BASES
+    for request in base.__subclasses__()
+    if request not in _BASES
+}
+"""verb -> model."""
+
+
+class Answer(Frozen):
+    """What became of a request. accepted: it was carried out (now or before)."""
+
+    request: str
+    tenant: str
+    verb: str
+    accepted: bool
+    job: str | None = None
+    phase: str | None = None
+    violations: tuple[Violation, ...] = ()
+    at: Instant
+
+
+class RequestHead(Frozen):
+    """The outer fields of a request's envelope; `data` is judged separately, violation by violation."""
+
+    specversion: Literal["1.0"]
+    id: Token
+    source: str
+    type: str
+    subject: str | None = None
+    time: Instant | None = None
+    datacontenttype: Literal["application/json"] = "application/json"
+    traceparent: str | None = None
+    data: Any
+
+
+def request_type(verb: str, version: int = 1) -> str:
+    """Return the CloudEvents type of a request."""
+    return f"muster.request.{verb}.v{version}"
+
+
+def job_id(tenant: str, request: str) -> str:
+    """The id of the job that a submit request creates: the same request is the same job."""
+    digest = hashlib.sha256(f"{tenant}/{request}".encode()).hexdigest()
+    return f"j{digest[:19]}"

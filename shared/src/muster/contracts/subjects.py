@@ -1,0 +1,164 @@
+"""Subjects and condition filters, built and parsed in one place.
+
+A condition on append protects only writers that name the identical filter string, so nobody else
+may write one; a guard test looks for any other.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from muster.domain.errors import Permanent
+from muster.domain.model import TOKEN_PATTERN
+
+_TOKEN = re.compile(TOKEN_PATTERN)
+_PLAIN = re.compile(r"[A-Za-z0-9-]")
+
+ALL_JOBS = "jobs.>"
+ALL_POOLS = "pools.>"
+ALL_NODES = "pools.*.nodes.>"
+ALL_DECIDED = "pools.*.decided"
+ALL_REQUESTS = "requests.>"
+ALL_STATUS = "status.>"
+ALL_LOGS = "logs.>"
+ALL_TELEMETRY = "telemetry.>"
+STATUS_SOURCE, STATUS_TARGET = "jobs.*.*.*", "status.{{wildcard(1)}}.{{wildcard(2)}}"
+
+
+class BadSubject(Permanent):
+    """A name cannot be, or is not, a token of a subject."""
+
+
+def token(value: str) -> str:
+    """Return `value` when it can stand in a subject. Raises BadSubject."""
+    if not _TOKEN.match(value):
+        raise BadSubject(f"{value!r} is not a token: 1-128 of A-Z a-z 0-9 _ -")
+    return value
+
+
+def escape(name: str) -> str:
+    """Turn any name (a node's, say) into a token, reversibly: other bytes become _xx in hex."""
+    return "".join(
+        char if _PLAIN.match(char) else "".join(f"_{byte:02x}" for byte in char.encode())
+        for char in name
+    )
+
+
+def unescape(text: str) -> str:
+    """Return the name that `escape` made the token from. Raises BadSubject."""
+    raw = re.sub(rb"_([0-9a-f]{2})", lambda m: bytes([int(m[1], 16)]), text.encode())
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        raise BadSubject(f"{text!r} is not an escaped name") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What a write is conditioned on: everything under a prefix, or one subject alone."""
+
+    prefix: str
+    whole: bool = True
+
+    @property
+    def condition(self) -> str:
+        """The one filter string for `Nats-Expected-Last-Subject-Sequence-Subject`."""
+        return f"{self.prefix}.>" if self.whole else self.prefix
+
+    def subject(self, event: str) -> str:
+        """The subject of an event of this key."""
+        return f"{self.prefix}.{event}" if self.whole else self.prefix
+
+
+def job_key(tenant: str, job: str) -> Key:
+    """The key of one job."""
+    return Key(f"jobs.{token(tenant)}.{token(job)}")
+
+
+def node_key(pool: str, node: str) -> Key:
+    """The key of one node."""
+    return Key(f"pools.{token(pool)}.nodes.{escape(node)}")
+
+
+def pool_key(pool: str, event: str) -> Key:
+    """The key of one kind of fact about a pool (epoch, decided, summary): its subject alone."""
+    return Key(f"pools.{token(pool)}.{event}", whole=False)
+
+
+def cluster_key(cluster: str, event: str) -> Key:
+    """The key of one kind of fact about a cluster: its subject alone."""
+    return Key(f"clusters.{token(cluster)}.{event}", whole=False)
+
+
+def request_subject(tenant: str, verb: str) -> str:
+    """Where a request is published."""
+    return f"requests.{token(tenant)}.{token(verb)}"
+
+
+def answer_subject(tenant: str, request: str) -> str:
+    """Where the answer to a request appears."""
+    return f"answers.{token(tenant)}.{token(request)}"
+
+
+def status_subject(tenant: str, job: str) -> str:
+    """Where the current state of a job is kept."""
+    return f"status.{token(tenant)}.{token(job)}"
+
+
+def logs_subject(tenant: str, job: str, worker: str) -> str:
+    """Where a worker's lines of output go, unreliable on purpose."""
+    return f"logs.{token(tenant)}.{token(job)}.{escape(worker)}"
+
+
+def timer_subject(owner: str, kind: str, tenant: str, job: str) -> str:
+    """Where an alarm waits. One alarm per kind and job: a new one replaces the old."""
+    return f"timers.{token(owner)}.{token(kind)}.{token(tenant)}.{token(job)}"
+
+
+def alarm_subject(owner: str, kind: str, tenant: str, job: str) -> str:
+    """Where the alarm rings."""
+    return f"alarms.{token(owner)}.{token(kind)}.{token(tenant)}.{token(job)}"
+
+
+def parked_subject(stream: str, consumer: str) -> str:
+    """Where a message that nobody can handle is parked."""
+    return f"parked.{token(stream)}.{token(consumer)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A parsed subject. kind: job, node, pool, cluster, request. names: tenant/pool, then job/node."""
+
+    kind: str
+    names: tuple[str, ...]
+    event: str
+
+    @property
+    def key(self) -> Key:
+        """The key that this subject belongs to."""
+        match self.kind:
+            case "job":
+                return job_key(*self.names)
+            case "node":
+                return node_key(*self.names)
+            case "pool":
+                return pool_key(self.names[0], self.event)
+            case _:
+                return cluster_key(self.names[0], self.event)
+
+
+def parse(subject: str) -> Address:
+    """Read a subject. Raises BadSubject for any that Muster does not use."""
+    match subject.split("."):
+        case ["jobs", tenant, job, event]:
+            return Address("job", (tenant, job), event)
+        case ["pools", pool, "nodes", node, event]:
+            return Address("node", (pool, unescape(node)), event)
+        case ["pools", pool, event]:
+            return Address("pool", (pool,), event)
+        case ["clusters", cluster, event]:
+            return Address("cluster", (cluster,), event)
+        case ["requests", tenant, verb]:
+            return Address("request", (tenant,), verb)
+    raise BadSubject(f"no meaning for subject {subject!r}")

@@ -1,0 +1,394 @@
+"""What can happen to a job: one frozen model per event, each with its own particulars.
+
+A fact says what happened and nothing of what follows; `muster.domain.evolve` derives the state from
+it. The class names are the event names. Times are instants; durations are seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import ClassVar
+
+from muster.domain.causes import EvictionCause
+from muster.domain.demand import Demand, QueueLimits
+from muster.domain.model import Frozen, Instant, Token
+from muster.domain.phases import Phase
+from muster.domain.reasons import Reason
+from muster.domain.spec import JobSpec
+from muster.domain.state import Wait
+from muster.domain.violations import Violation
+
+Placement = Mapping[str, tuple[str, ...]]
+"""node -> names of the workers placed there."""
+
+
+class Fact(Frozen):
+    """Base of all facts about jobs. `event` is the last token of the subject, `version` its schema."""
+
+    event: ClassVar[str]
+    version: ClassVar[int] = 1
+
+
+class OfAttempt(Fact):
+    """Base of facts about one stay on nodes; refused once another attempt has begun."""
+
+    attempt: int
+
+
+class Asked(Fact):
+    """Base of facts that carry out a person's or a system's request: who, and the request's id."""
+
+    by: str
+    request: str
+
+
+class Submitted(Fact):
+    """The only event that carries the full specification."""
+
+    event: ClassVar[str] = "submitted"
+    tenant: Token
+    job: Token
+    user: str
+    pool: Token
+    request: str
+    digest: str
+    spec: JobSpec
+    demand: Demand
+
+
+class Admitted(Fact):
+    """The job enters the queue for the first time."""
+
+    event: ClassVar[str] = "admitted"
+
+
+class Rejected(Fact):
+    """Every violation at once."""
+
+    event: ClassVar[str] = "rejected"
+    violations: tuple[Violation, ...]
+
+
+class Scheduled(Fact):
+    """A node for every worker. grace_s is the longest grace of the victims that it waits for."""
+
+    event: ClassVar[str] = "scheduled"
+    placement: Placement
+    waits_for: tuple[Wait, ...] = ()
+    grace_s: int = 0
+
+
+class Withdrawal(StrEnum):
+    """Why a placement was taken back before anything was launched."""
+
+    VICTIM_OVERDUE = "victim_overdue"
+    HOLD_TAKEN = "hold_taken"
+    PLAN_ABANDONED = "plan_abandoned"
+    NODE_GONE = "node_gone"
+
+
+class Unscheduled(Fact):
+    """Back to the same queue entry with the same clock; nothing is counted."""
+
+    event: ClassVar[str] = "unscheduled"
+    cause: Withdrawal
+    by: str | None = None
+
+
+class Declined(Fact):
+    """A one-shot job had its round and there was no room."""
+
+    event: ClassVar[str] = "declined"
+    reason: Reason
+
+
+class Launching(OfAttempt):
+    """Appended before the first process or pod of the attempt."""
+
+    event: ClassVar[str] = "launching"
+
+
+class StartRefused(OfAttempt):
+    """Nothing was launched. permanent: debits the start budget; else retried after not_before."""
+
+    event: ClassVar[str] = "start_refused"
+    permanent: bool
+    why: str
+    not_before: Instant | None = None
+
+
+class StartFailed(OfAttempt):
+    """Something was launched and the gang cannot be completed; the cause is not the job's."""
+
+    event: ClassVar[str] = "start_failed"
+    why: str
+
+
+class Started(OfAttempt):
+    """Every worker is up. endpoints: worker -> address."""
+
+    event: ClassVar[str] = "started"
+    endpoints: Mapping[str, str] = {}
+
+
+class Preempted(Fact):
+    """The gang must leave within grace_s. by: the job that gets the room."""
+
+    event: ClassVar[str] = "preempted"
+    cause: EvictionCause
+    by: str | None = None
+    nodes: tuple[str, ...] = ()
+    grace_s: int
+
+
+class GraceShortened(Fact):
+    """The nearer deadline wins."""
+
+    event: ClassVar[str] = "grace_shortened"
+    deadline: Instant
+
+
+class Signalled(OfAttempt):
+    """Appended before the first stop signal of an attempt."""
+
+    event: ClassVar[str] = "signalled"
+
+
+class WorkerFailure(Frozen):
+    """How one worker ended. exit_code is 0-255, 128+n after signal n; None when unknown."""
+
+    worker: str
+    node: str
+    exit_code: int | None = None
+    cause: str = "exited"
+    ended_at: Instant | None = None
+    log: str | None = None
+
+
+class WorkersFailed(OfAttempt):
+    """At least one worker ended badly; first is the one that ended first."""
+
+    event: ClassVar[str] = "workers_failed"
+    failures: tuple[WorkerFailure, ...]
+
+
+class Succeeded(OfAttempt):
+    """Every worker ended with exit code 0 before any stop signal."""
+
+    event: ClassVar[str] = "succeeded"
+
+
+class Released(OfAttempt):
+    """Proof that nothing of the job runs any more. proofs: worker -> how it is known."""
+
+    event: ClassVar[str] = "released"
+    proofs: Mapping[str, str] = {}
+
+
+class ReleaseOverdue(Fact):
+    """These nodes did not give the workers' end in time; their GPUs stay counted as used."""
+
+    event: ClassVar[str] = "release_overdue"
+    nodes: tuple[str, ...]
+
+
+class Requeued(Fact):
+    """Back in the queue after a release. counted: one of the user's requeues is used."""
+
+    event: ClassVar[str] = "requeued"
+    cause: EvictionCause
+    counted: bool
+    same_entry: bool = False
+    one_shot: bool = False
+    not_before: Instant | None = None
+    avoid: tuple[str, ...] = ()
+
+
+class NotRequeued(Fact):
+    """Auto-queue is off: the eviction ends the job."""
+
+    event: ClassVar[str] = "not_requeued"
+    cause: EvictionCause
+    by: str | None = None
+
+
+class RequeueExhausted(Fact):
+    """Auto-queue has used its requeues; a person must act."""
+
+    event: ClassVar[str] = "requeue_exhausted"
+    cause: EvictionCause
+
+
+class QueueTimedOut(Fact):
+    """This queue entry waited as long as it may; a person must act."""
+
+    event: ClassVar[str] = "queue_timed_out"
+    entry: int
+
+
+class HangSuspected(Fact):
+    """Evidence of a hang while only notices are wanted."""
+
+    event: ClassVar[str] = "hang_suspected"
+    evidence: tuple[str, ...]
+
+
+class Hung(Fact):
+    """The job makes no progress; fault tolerance decides next."""
+
+    event: ClassVar[str] = "hung"
+    evidence: tuple[str, ...]
+    seconds: int
+
+
+class Restarted(Fact):
+    """Same nodes, next attempt; one of the user's restarts is used."""
+
+    event: ClassVar[str] = "restarted"
+    reason: Reason
+
+
+class ReplacementOrdered(Fact):
+    """The gang leaves its nodes to be placed elsewhere.
+
+    infrastructure: debits the infrastructure ledger. restart: debits the user's restarts.
+    Never both. avoid: nodes that the next placement must not use.
+    """
+
+    event: ClassVar[str] = "replacement_ordered"
+    cause: EvictionCause
+    reason: Reason
+    infrastructure: bool = False
+    restart: bool = False
+    avoid: tuple[str, ...] = ()
+
+
+class Failed(Fact):
+    """The verdict: no more attempts."""
+
+    event: ClassVar[str] = "failed"
+    reason: Reason
+
+
+class Escalated(Fact):
+    """No machine may decide this; a person must."""
+
+    event: ClassVar[str] = "escalated"
+    reason: Reason
+
+
+class RunTimedOut(Fact):
+    """max_runtime of the specification is over."""
+
+    event: ClassVar[str] = "run_timed_out"
+
+
+class StopRequested(Asked):
+    """A person or a system wants the job ended."""
+
+    event: ClassVar[str] = "stop_requested"
+
+
+class Stopped(Fact):
+    """The stop is complete."""
+
+    event: ClassVar[str] = "stopped"
+
+
+class HoldEnded(Fact):
+    """The debug hold is over; the held outcome stands."""
+
+    event: ClassVar[str] = "hold_ended"
+
+
+class Resumed(Asked):
+    """A person lets a parked job queue again; counters start from zero."""
+
+    event: ClassVar[str] = "resumed"
+    queue: QueueLimits | None = None
+
+
+class Respecified(Asked):
+    """Limits or node policy changed while waiting; demand is the whole new demand."""
+
+    event: ClassVar[str] = "respecified"
+    before: Demand
+    demand: Demand
+
+
+class Prioritised(Asked):
+    """Another priority, in any active phase."""
+
+    event: ClassVar[str] = "prioritised"
+    before: int
+    priority: int
+
+
+class Relabelled(Asked):
+    """Labels after creation; the whole new set."""
+
+    event: ClassVar[str] = "relabelled"
+    before: Mapping[str, str]
+    labels: Mapping[str, str]
+
+
+class Shared(Asked):
+    """Another user of the organisation may look and clone."""
+
+    event: ClassVar[str] = "shared"
+    users: tuple[str, ...]
+
+
+class ScaleRequested(Fact):
+    """Ray's autoscaler asks for more workers of a role; never preempts."""
+
+    event: ClassVar[str] = "scale_requested"
+    role: Token
+    replicas: int
+
+
+class ScaledDown(Fact):
+    """Workers that ended because Ray no longer needs them."""
+
+    event: ClassVar[str] = "scaled_down"
+    workers: tuple[str, ...]
+
+
+class Rescaled(Fact):
+    """The placement of additional workers."""
+
+    event: ClassVar[str] = "rescaled"
+    placement: Placement
+
+
+class ResumeVerified(Fact):
+    """The training loaded its checkpoint and goes on."""
+
+    event: ClassVar[str] = "resume_verified"
+    step_before: int
+    step_after: int
+
+
+class ProgressLost(Fact):
+    """The training started over, or further back than its last checkpoint."""
+
+    event: ClassVar[str] = "progress_lost"
+    step_before: int
+    step_after: int
+    gpu_hours: float
+
+
+class Archived(Fact):
+    """The archive holds the whole history."""
+
+    event: ClassVar[str] = "archived"
+    phase: Phase
+
+
+_BASES: tuple[type[Fact], ...] = (Fact, Asked, OfAttempt)
+
+FACTS: dict[str, type[Fact]] = {
+    fact.event: fact for base in _BASES for fact in base.__subclasses__() if fact not in _BASES
+}
+"""Event name -> model. The registry that contracts, documents and tests are made from."""

@@ -1,0 +1,37 @@
+"""The two bases of every value that crosses a process border, and the shared scalar types.
+
+`Frozen` is for what Muster itself writes; `Strict` is for what people and other systems write, where
+the number 2 and the text "2" differ and an unknown field is an error.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
+
+TOKEN_PATTERN = r"^[A-Za-z0-9_-]{1,128}$"
+
+Token = Annotated[str, Field(pattern=TOKEN_PATTERN)]
+"""One segment of a subject: ASCII letters, digits, hyphen and underscore, 1-128 characters."""
+
+
+def _to_utc(value: datetime) -> datetime:
+    return value.astimezone(UTC)
+
+
+Instant = Annotated[AwareDatetime, AfterValidator(_to_utc)]
+"""A moment with a time zone, kept as UTC. A naive time is refused: it names no moment."""
+
+
+class Frozen(BaseModel):
+    """A value that never changes; unknown fields are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Strict(Frozen):
+    """A value written by people or other systems: types are taken literally, no coercion."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)

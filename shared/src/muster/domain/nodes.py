@@ -1,0 +1,206 @@
+"""The state of a node and how it may change: the same idea as for jobs, on `pools.<pool>.nodes.<node>`.
+
+A node's condition says whether new work may go there; what runs there is known from the jobs' `held`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, ClassVar
+
+from muster.domain.edges import IllegalEdge, Owner
+from muster.domain.model import Frozen, Instant, Token
+
+
+class NodeCondition(StrEnum):
+    """ready and not cordoned = may take new work."""
+
+    READY = "ready"
+    RECLAIMING = "reclaiming"
+    LOST = "lost"
+    FENCED = "fenced"
+    GONE = "gone"
+
+
+class NodeShape(Frozen):
+    """What a node offers: whole GPUs, CPU cores, MiB of memory, extended resources by name."""
+
+    gpus: int
+    gpu_model: str
+    cpus: float
+    memory_mib: int
+    extended: Mapping[str, int] = {}
+    spot: bool = False
+    zone: str = "default"
+    labels: Mapping[str, str] = {}
+
+
+class NodeState(Frozen):
+    """A node after one event. deadline: when a reclaimed node is taken away."""
+
+    pool: Token
+    node: str
+    cluster: str
+    shape: NodeShape
+    condition: NodeCondition = NodeCondition.READY
+    cordoned: bool = False
+    draining: bool = False
+    suspected: bool = False
+    deadline: Instant | None = None
+    version: int = 1
+    since: Instant
+    requests: tuple[str, ...] = ()
+
+    @property
+    def schedulable(self) -> bool:
+        """Whether new work may go here."""
+        return self.condition is NodeCondition.READY and not self.cordoned
+
+
+class NodeFact(Frozen):
+    """Base of facts about nodes. request: the id of the request it carries out, if any."""
+
+    event: ClassVar[str]
+    version: ClassVar[int] = 1
+    request: str | None = None
+    by: str | None = None
+
+
+class NodeJoined(NodeFact):
+    """The node is there (again), with this shape."""
+
+    event: ClassVar[str] = "joined"
+    pool: Token
+    node: str
+    cluster: str
+    shape: NodeShape
+
+
+class NodeChanged(NodeFact):
+    """Another shape than before."""
+
+    event: ClassVar[str] = "changed"
+    shape: NodeShape
+
+
+class NodeReclaiming(NodeFact):
+    """The node will be taken away at the deadline."""
+
+    event: ClassVar[str] = "reclaiming"
+    deadline: Instant
+
+
+class NodeLost(NodeFact):
+    """The cluster no longer hears of the node."""
+
+    event: ClassVar[str] = "lost"
+
+
+class NodeLeft(NodeFact):
+    """The node is no longer part of the cluster."""
+
+    event: ClassVar[str] = "left"
+
+
+class NodeFenced(NodeFact):
+    """Proof that nothing runs there any more (powered off, deleted, or a person's word)."""
+
+    event: ClassVar[str] = "fenced"
+
+
+class NodeCordoned(NodeFact):
+    """No new work."""
+
+    event: ClassVar[str] = "cordoned"
+
+
+class NodeUncordoned(NodeFact):
+    """New work is welcome again; also ends a drain and a reclaim that did not happen."""
+
+    event: ClassVar[str] = "uncordoned"
+
+
+class NodeDrained(NodeFact):
+    """No new work, and what runs there leaves."""
+
+    event: ClassVar[str] = "drained"
+
+
+class NodeSuspected(NodeFact):
+    """Failures point at this node."""
+
+    event: ClassVar[str] = "suspected"
+    why: str
+
+
+NODE_FACTS: dict[str, type[NodeFact]] = {fact.event: fact for fact in NodeFact.__subclasses__()}
+
+_OPERATED = (Owner.ADMISSION, Owner.EXECUTOR)
+NODE_OWNERS: dict[str, tuple[Owner, ...]] = {
+    "joined": (Owner.EXECUTOR,),
+    "changed": (Owner.EXECUTOR,),
+    "reclaiming": _OPERATED,
+    "lost": (Owner.EXECUTOR,),
+    "left": (Owner.EXECUTOR,),
+    "fenced": _OPERATED,
+    "cordoned": (Owner.ADMISSION,),
+    "uncordoned": (Owner.ADMISSION,),
+    "drained": (Owner.ADMISSION,),
+    "suspected": (Owner.FAULT_TOLERANCE,),
+}
+"""event -> who may write it. Two owners where an operator may say what a cluster normally says."""
+
+
+def evolve_node(
+    state: NodeState | None, fact: NodeFact, at: datetime, owner: Owner | None = None
+) -> NodeState:
+    """Return the node's state after `fact`. Raises IllegalEdge."""
+    if owner is not None and owner not in NODE_OWNERS[fact.event]:
+        raise IllegalEdge(f"node event {fact.event} is not written by {owner}")
+    if state is None:
+        if not isinstance(fact, NodeJoined):
+            raise IllegalEdge(f"{fact.event} cannot come before joined")
+        return NodeState(
+            pool=fact.pool, node=fact.node, cluster=fact.cluster, shape=fact.shape, since=at
+        )
+    changes = _NODE_EFFECTS[type(fact)](state, fact)
+    changes |= {"version": state.version + 1, "since": at}
+    if fact.request:
+        changes["requests"] = (*state.requests, fact.request)[-32:]
+    return state.model_copy(update=changes)
+
+
+def _condition(condition: NodeCondition) -> Callable[[NodeState, Any], dict[str, Any]]:
+    return lambda state, fact: {"condition": condition}
+
+
+_NODE_EFFECTS: dict[type[NodeFact], Callable[[NodeState, Any], dict[str, Any]]] = {
+    NodeJoined: lambda s, f: {
+        "shape": f.shape,
+        "cluster": f.cluster,
+        "condition": NodeCondition.READY,
+        "deadline": None,
+    },
+    NodeChanged: lambda s, f: {"shape": f.shape},
+    NodeReclaiming: lambda s, f: {
+        "condition": NodeCondition.RECLAIMING,
+        "deadline": f.deadline if s.deadline is None else min(s.deadline, f.deadline),
+    },
+    NodeLost: _condition(NodeCondition.LOST),
+    NodeLeft: _condition(NodeCondition.GONE),
+    NodeFenced: _condition(NodeCondition.FENCED),
+    NodeCordoned: lambda s, f: {"cordoned": True},
+    NodeUncordoned: lambda s, f: {
+        "cordoned": False,
+        "draining": False,
+        "suspected": False,
+        "deadline": None,
+        "condition": NodeCondition.READY
+        if s.condition in {NodeCondition.RECLAIMING, NodeCondition.FENCED}
+        else s.condition,
+    },
+    NodeDrained: lambda s, f: {"cordoned": True, "draining": True},
+    NodeSuspected: lambda s, f: {"suspected": True},
+}

@@ -1,0 +1,80 @@
+"""A service's own database: SQLite on a laptop, PostgreSQL in production, the same statements.
+
+Store functions are plain and synchronous, `def claim(connection, ...)`; production runs each in a
+worker thread and one transaction, the simulation calls it directly. Services never share a database.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from alembic import command
+from alembic.config import Config
+from muster.domain.errors import Temporary
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.exc import DBAPIError, OperationalError
+
+T = TypeVar("T")
+
+
+class Database:
+    """Runs functions in transactions. threaded=False: in the caller's thread (simulation)."""
+
+    def __init__(self, engine: Engine, *, threaded: bool = True) -> None:
+        self.engine, self._threaded = engine, threaded
+
+    async def run(self, work: Callable[[Connection], T]) -> T:
+        """Run `work` in one transaction. Raises Temporary when the database is away or busy."""
+        if self._threaded:
+            return await asyncio.to_thread(self._run, work)
+        return self._run(work)
+
+    def _run(self, work: Callable[[Connection], T]) -> T:
+        try:
+            with self.engine.begin() as connection:
+                return work(connection)
+        except OperationalError as error:
+            raise Temporary("the database is away or busy", delay=2.0) from error
+        except DBAPIError as error:
+            if error.connection_invalidated:
+                raise Temporary("the database connection was lost", delay=2.0) from error
+            raise
+
+    def close(self) -> None:
+        """Give every connection back."""
+        self.engine.dispose()
+
+
+def open_engine(url: str) -> Engine:
+    """Return an engine for a SQLAlchemy URL; SQLite gets WAL and waits for locks."""
+    if url.startswith("postgresql://"):
+        url = "postgresql+psycopg://" + url.removeprefix("postgresql://")
+    engine = create_engine(url, pool_pre_ping=True)
+    if engine.dialect.name == "sqlite":
+        event.listen(engine, "connect", _prepare_sqlite)
+    return engine
+
+
+def _prepare_sqlite(connection: object, record: object) -> None:
+    cursor = connection.cursor()  # type: ignore[attr-defined]
+    cursor.execute("PRAGMA journal_mode=WAL")
+    cursor.execute("PRAGMA synchronous=FULL")
+    cursor.execute("PRAGMA busy_timeout=10000")
+    cursor.execute("PRAGMA foreign_keys=ON")
+    cursor.close()
+
+
+def migrate(engine: Engine, migrations: Path, name: str) -> None:
+    """Bring the schema to the newest revision found in `migrations`.
+
+    name: the service's; its version table is `alembic_version_<name>`.
+    """
+    config = Config()
+    config.set_main_option("script_location", str(migrations))
+    config.attributes["version_table"] = f"alembic_version_{name}"
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")

@@ -1,0 +1,149 @@
+"""How a service writes: read the last fact, decide, append on condition; again after a conflict.
+
+One `Journal` per service. It evolves the state, wraps it in the event, and names the basis;
+handlers never build an event themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from muster.contracts import subjects
+from muster.contracts.events import Event, job_event, node_event, pool_event
+from muster.domain.edges import Owner
+from muster.domain.errors import Conflict, Temporary
+from muster.domain.evolve import evolve
+from muster.domain.facts import Fact
+from muster.domain.nodes import NodeFact, NodeState, evolve_node
+from muster.domain.pools import PoolFact
+from muster.domain.state import JobState
+from muster.log import Append, Basis, EventLog, Recorded
+from muster.runtime.clock import Clock
+from muster.runtime.ids import Ids
+from muster.runtime.tracing import traceparent
+
+TRIES = 20
+"""Conflicts in a row before the trigger is left to come again."""
+
+Decide = Callable[[Recorded, datetime], Fact | None]
+"""A decision about a job as it was just read, at this instant; None = there is nothing to do."""
+
+DecideNode = Callable[[NodeState | None, datetime], NodeFact | None]
+
+
+class Journal:
+    """A service's pen. `owner` is checked against the table of edges at every write."""
+
+    def __init__(self, owner: Owner, log: EventLog, clock: Clock, ids: Ids) -> None:
+        self.owner, self.log, self.clock, self._ids = owner, log, clock, ids
+
+    async def job(
+        self, tenant: str, job: str, at_least: int = 0, *, leader: bool = False
+    ) -> Recorded | None:
+        """Return the last event of a job."""
+        return await self.log.last(subjects.job_key(tenant, job), at_least, leader=leader)
+
+    def about_job(self, before: Recorded | None, fact: Fact) -> Append:
+        """Build the append of a fact."""
+        state = before.job if before else None
+        after = evolve(state, fact, self._now(before), self.owner)
+        key = subjects.job_key(after.tenant, after.job)
+        return Append(self._job_event(after, fact, before), _basis(before, key))
+
+    def about_same_job(self, first: Append, fact: Fact) -> Append:
+        """Build a second append for the job of `first`, for the same batch."""
+        after = evolve(first.event.data.job, fact, first.event.time, self.owner)
+        event = job_event(
+            after,
+            fact,
+            id=self._ids(),
+            source=self._source,
+            at=first.event.time,
+            traceparent=first.event.traceparent,
+        )
+        return Append(event, None)
+
+    def _job_event(self, after: JobState, fact: Fact, before: Recorded | None) -> Event:
+        return job_event(
+            after,
+            fact,
+            id=self._ids(),
+            source=self._source,
+            at=self._now(before),
+            traceparent=traceparent(before.event.traceparent if before else None),
+        )
+
+    def about_node(self, before: Recorded | None, fact: NodeFact) -> Append:
+        """Build the append of a fact about a node."""
+        at = self._now(before)
+        after = evolve_node(before.node if before else None, fact, at, self.owner)
+        key = subjects.node_key(after.pool, after.node)
+        event = node_event(after, fact, id=self._ids(), source=self._source, at=at)
+        return Append(event, _basis(before, key))
+
+    def about_pool(self, pool: str, fact: PoolFact, basis: Basis, *, kind: str = "pool") -> Append:
+        """Build the append of a fact about a pool or cluster; the basis may be another fact."""
+        event = pool_event(
+            pool, fact, id=self._ids(), source=self._source, at=self.clock.now(), kind=kind
+        )
+        return Append(event, basis)
+
+    @property
+    def _source(self) -> str:
+        return f"muster/{self.owner}"
+
+    def _now(self, before: Recorded | None) -> datetime:
+        # a job's facts never run backwards, whatever the clock does
+        now = self.clock.now()
+        return now if before is None else max(now, before.event.time)
+
+    async def record(self, append: Append) -> Recorded:
+        """Write one append."""
+        assert append.basis is not None
+        return await self.log.append(append.event, append.basis)
+
+    async def record_all(
+        self, appends: Sequence[Append], fence: Append | None = None
+    ) -> Sequence[Recorded]:
+        """Write all or nothing."""
+        return await self.log.append_all(appends, fence)
+
+    async def advance(
+        self, tenant: str, job: str, decide: Decide, at_least: int = 0
+    ) -> Recorded | None:
+        """Read, decide, append; after a conflict again, until there is nothing to do.
+
+        Returns the job's last event as far as known, None when the job does not exist.
+        """
+        leader = False
+        for _ in range(TRIES):
+            before = await self.job(tenant, job, at_least, leader=leader)
+            if before is None:
+                return None
+            fact = decide(before, self._now(before))
+            if fact is None:
+                return before
+            try:
+                return await self.record(self.about_job(before, fact))
+            except Conflict:
+                leader = True
+        raise Temporary(f"job {job} is busy", delay=0.5)
+
+    async def advance_node(self, pool: str, node: str, decide: DecideNode) -> Recorded | None:
+        """The same for a node."""
+        key = subjects.node_key(pool, node)
+        for _ in range(TRIES):
+            before = await self.log.last(key, leader=True)
+            fact = decide(before.node if before else None, self._now(before))
+            if fact is None:
+                return before
+            try:
+                return await self.record(self.about_node(before, fact))
+            except Conflict:
+                continue
+        raise Temporary(f"node {node} is busy", delay=0.5)
+
+
+def _basis(before: Recorded | None, key: subjects.Key) -> Basis:
+    return Basis(key, before.head if before else 0)

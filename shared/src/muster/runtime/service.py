@@ -1,0 +1,62 @@
+"""What a service is to whoever runs it: subscriptions, loops, and hooks for start and end.
+
+`host` runs services in a process; the simulation runs the same objects in virtual time. A service
+is built by its `build(runtime)` and knows nothing of either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from muster.bus import Bus, Subscription
+from muster.domain.edges import Owner
+from muster.log import EventLog
+from muster.runtime.clock import Clock
+from muster.runtime.ids import Ids
+
+if TYPE_CHECKING:
+    from muster.runtime.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """Something a service does by itself. `step` does one turn and returns; it may wait a little.
+
+    every: seconds between the end of a turn and the next. An exception is logged, counted and
+    followed by the next turn after a backoff; it never ends the loop.
+    """
+
+    name: str
+    step: Callable[[], Awaitable[None]]
+    every: float
+
+
+async def _nothing() -> None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A service, ready to run. ready: raises with the reason while it cannot do its work."""
+
+    owner: Owner
+    subscriptions: tuple[Subscription, ...] = ()
+    loops: tuple[Loop, ...] = ()
+    start: Callable[[], Awaitable[None]] = field(default=_nothing)
+    stop: Callable[[], Awaitable[None]] = field(default=_nothing)
+    ready: Callable[[], Awaitable[None]] = field(default=_nothing)
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """What a service is given. database: opens the service's own database by its owner's name."""
+
+    log: EventLog
+    bus: Bus
+    clock: Clock
+    ids: Ids
+    state_dir: Path
+    database: Callable[[Owner, str | None], Database]
