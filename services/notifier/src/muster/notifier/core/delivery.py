@@ -1,0 +1,100 @@
+"""The outcome of one attempt to tell somebody, and what to do next about it. Pure.
+
+Channels report a `Delivery`; `decide` turns it into the row's next state and, where another attempt
+makes sense, how long to wait. Called by the handler.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from muster.notifier.core.notice import URGENT, Notice, Trigger
+
+
+class Outcome(StrEnum):
+    """What the receiver's own protocol said, not what the transport said."""
+
+    DELIVERED = "delivered"
+    REFUSED = "refused"
+    UNKNOWN = "unknown"
+    RETRY = "retry"
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One attempt's outcome. `code` is the receiver's, low-cardinality; `text` holds no secret."""
+
+    outcome: Outcome
+    code: str = ""
+    text: str = ""
+    retry_after: float | None = None
+
+
+class DeliveryState(StrEnum):
+    """Where a notice stands in the ledger."""
+
+    PENDING = "pending"
+    DELIVERED = "delivered"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The row's next state; `wait` in seconds until the next attempt, None when there is none."""
+
+    state: DeliveryState
+    wait: float | None = None
+
+
+UNKNOWN_WAIT = 30.0
+_LONGEST_WAIT = 60.0
+_LONGEST_HINT = 3600.0
+_MAX_AGE = {
+    Trigger.JOB_QUEUED: timedelta(minutes=30),
+    Trigger.JOB_RUNNING: timedelta(minutes=30),
+    Trigger.JOB_ABNORMAL: timedelta(hours=24),
+    Trigger.JOB_FAILED: timedelta(hours=24),
+    Trigger.JOB_SUCCEEDED: timedelta(hours=24),
+}
+
+STALE = Delivery(Outcome.REFUSED, "stale", "too old to be news; not sent")
+
+
+def is_stale(notice: Notice, now: datetime) -> bool:
+    """Tell whether the transition is too long ago to be told as news."""
+    return now - notice.at > _MAX_AGE[notice.trigger]
+
+
+def backoff(notice: Notice, attempt: int) -> float:
+    """Seconds before attempt `attempt + 1`: 1, 2, 4 .. 60, spread so that a burst does not return.
+
+    The spread comes from the notice's identity instead of chance: a replay waits the same.
+    """
+    digest = hashlib.sha256(f"{notice.id}:{attempt}".encode()).digest()
+    share = 0.5 + digest[0] / 510
+    doubled: float = 2.0 ** min(attempt - 1, 10)
+    return min(_LONGEST_WAIT, doubled) * share
+
+
+def decide(delivery: Delivery, notice: Notice, attempt: int) -> Verdict:
+    """Return what to write down and whether to come back.
+
+    An unknown outcome may have reached the person. It is tried once more only where a repeat
+    does less harm than silence; the card carries the same id, so a repeat is recognised.
+    """
+    match delivery.outcome:
+        case Outcome.DELIVERED:
+            return Verdict(DeliveryState.DELIVERED)
+        case Outcome.REFUSED:
+            return Verdict(DeliveryState.FAILED)
+        case Outcome.UNKNOWN if notice.trigger in URGENT and attempt == 1:
+            return Verdict(DeliveryState.PENDING, UNKNOWN_WAIT)
+        case Outcome.UNKNOWN:
+            return Verdict(DeliveryState.UNKNOWN)
+        case Outcome.RETRY:
+            hint = min(delivery.retry_after or 0.0, _LONGEST_HINT)
+            return Verdict(DeliveryState.PENDING, max(hint, backoff(notice, attempt)))

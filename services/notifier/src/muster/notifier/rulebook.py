@@ -1,0 +1,132 @@
+"""Reads the rules file: rules and the addresses that they name, or every violation at once.
+
+Called by the service at start, and by whoever wants to check a file before that.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import yaml
+
+from muster.notifier.addressbook import AddressReader, Resolve
+from muster.notifier.channels.allowlist import Allowlist
+from muster.notifier.channels.port import Address
+from muster.notifier.core.notice import Language, Trigger
+from muster.notifier.core.rules import Rule, Scope, ScopeKind
+from muster.notifier.findings import Findings
+
+CHANNELS = ("feishu", "log")
+_LANGUAGES = ("zh", "en")
+_FIELDS = ("id", "tenant", "scope", "trigger", "language", "channel", "address", "enabled")
+_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,62}", re.ASCII)
+_TOKEN = re.compile(r"[A-Za-z0-9_-]{1,128}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Rulebook:
+    """The rules of the file, and the addresses by the names that the rules use."""
+
+    rules: tuple[Rule, ...] = ()
+    addresses: Mapping[str, Address] = field(default_factory=dict)
+
+
+def read(text: str, resolve: Resolve, allowlist: Allowlist) -> Rulebook:
+    """Return the rulebook that `text` (YAML) describes. Raises InvalidRules."""
+    findings = Findings()
+    top = findings.mapping(_document(text, findings), "$", ("addresses", "rules"))
+    addresses = AddressReader(findings, resolve, allowlist).read(top.get("addresses", {}))
+    rules = tuple(_Rules(findings, addresses).read(top.get("rules", [])))
+    _refuse_repeats(rules, addresses, findings)
+    findings.check()
+    usable = {name: address for name, address in addresses.items() if address is not None}
+    return Rulebook(rules, usable)
+
+
+def _document(text: str, findings: Findings) -> object:
+    try:
+        return yaml.safe_load(text) or {}
+    except (yaml.YAMLError, ValueError, RecursionError):
+        findings.shape("$", "YAML")
+        return {}
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    findings: Findings
+    addresses: Mapping[str, Address | None]
+
+    def read(self, value: object) -> Iterator[Rule]:
+        if not isinstance(value, list):
+            self.findings.shape("$.rules", "a list")
+            return
+        for index, entry in enumerate(value):
+            yield self._rule(entry, f"$.rules[{index}]")
+
+    def _rule(self, value: object, path: str) -> Rule:
+        find = self.findings
+        entry = find.mapping(value, path, _FIELDS)
+        channel = find.choice(entry.get("channel", "feishu"), CHANNELS, f"{path}.channel")
+        return Rule(
+            id=find.word(entry.get("id"), _ID, f"{path}.id", "1-63 of a-z 0-9 -"),
+            tenant=find.word(
+                entry.get("tenant"), _TOKEN, f"{path}.tenant", "1-128 of A-Z a-z 0-9 _ -"
+            ),
+            scope=self._scope(entry.get("scope"), f"{path}.scope"),
+            trigger=self._trigger(entry.get("trigger"), f"{path}.trigger"),
+            language=self._language(entry.get("language", "zh"), f"{path}.language"),
+            channel=channel,
+            address=self._address(entry.get("address"), channel, f"{path}.address"),
+            enabled=find.flag(entry.get("enabled", True), f"{path}.enabled"),
+        )
+
+    def _trigger(self, value: object, path: str) -> Trigger:
+        if isinstance(value, str) and value in set(Trigger):
+            return Trigger(value)
+        self.findings.add("E_RULE_TRIGGER", path)
+        return Trigger.JOB_ABNORMAL
+
+    def _scope(self, value: object, path: str) -> Scope:
+        one = isinstance(value, dict) and len(value) == 1
+        match value:
+            case "tenant":
+                return Scope(ScopeKind.TENANT)
+            case {"me": str(user)} if one and user:
+                return Scope(ScopeKind.ME, user=user)
+            case {"job": str(job)} if one and _TOKEN.fullmatch(job):
+                return Scope(ScopeKind.JOB, job=job)
+            case {"labels": dict(labels)} if one and _are_labels(labels):
+                return Scope(ScopeKind.LABELS, labels=tuple(sorted(labels.items())))
+        self.findings.shape(path, "tenant | {me: USER} | {job: ID} | {labels: {KEY: VALUE}}")
+        return Scope(ScopeKind.TENANT)
+
+    def _language(self, value: object, path: str) -> Language:
+        return "en" if self.findings.choice(value, _LANGUAGES, path) == "en" else "zh"
+
+    def _address(self, value: object, channel: str, path: str) -> str:
+        if channel == "log" and value is None:
+            return ""
+        return self.findings.choice(value, tuple(self.addresses), path, "a name under addresses")
+
+
+def _are_labels(labels: Mapping[object, object]) -> bool:
+    texts = (*labels.keys(), *labels.values())
+    return bool(labels) and all(isinstance(text, str) for text in texts)
+
+
+def _refuse_repeats(
+    rules: Iterable[Rule], addresses: Mapping[str, Address | None], findings: Findings
+) -> None:
+    """Refuse a second rule of the same id, and one that would tell the same to the same webhook."""
+    seen: set[object] = set()
+    for index, rule in enumerate(rules):
+        address = addresses.get(rule.address)
+        webhook = address.label if address else rule.address
+        same = (rule.tenant, rule.scope, rule.trigger, rule.channel, webhook)
+        if rule.id in seen:
+            findings.add("E_RULE_DUP", f"$.rules[{index}].id")
+        if same in seen:
+            findings.add("E_RULE_DUP", f"$.rules[{index}]")
+        seen |= {rule.id, same}

@@ -1,0 +1,96 @@
+"""The notifier's settings, from the environment (`MUSTER_NOTIFIER_*`). Read once, at start."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Self
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo
+
+from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from muster.notifier.channels.allowlist import Allowlist, is_loopback, origin_of
+
+_REQUESTS_A_SEND = 3
+_MARGIN_S = 10.0
+
+
+class NotifierSettings(BaseSettings):
+    """What an operator may set. Durations are seconds."""
+
+    model_config = SettingsConfigDict(env_prefix="MUSTER_NOTIFIER_", frozen=True, extra="ignore")
+
+    database_url: SecretStr = Field(
+        default=SecretStr("sqlite:///muster-notifier.db"),
+        description="SQLAlchemy URL of the database for rules and deliveries.",
+    )
+    rules_file: Path | None = Field(
+        default=None, description="YAML file of rules and addresses; none means nobody is told."
+    )
+    extra_addresses: Annotated[tuple[str, ...], NoDecode] = Field(
+        default=(),
+        description="Further webhook origins, comma-separated: https, or http on loopback.",
+    )
+    send_timeout_s: float = Field(default=10.0, gt=0, le=60, description="One request at most.")
+    claim_lease_s: float = Field(
+        default=60.0, gt=0, description="How long a replica owns a notice that it is sending."
+    )
+    proxy: SecretStr | None = Field(default=None, description="HTTP proxy for the way out.")
+    time_zone: str = Field(default="UTC", description="IANA name; the times in messages use it.")
+
+    @field_validator("extra_addresses", mode="before")
+    @classmethod
+    def _split(cls, value: object) -> object:
+        if isinstance(value, str):
+            return tuple(part.strip() for part in value.split(",") if part.strip())
+        return value
+
+    @field_validator("extra_addresses")
+    @classmethod
+    def _origins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(_origin(address) for address in value)
+
+    @field_validator("time_zone")
+    @classmethod
+    def _known_zone(cls, value: str) -> str:
+        try:
+            ZoneInfo(value)
+        except (OSError, ValueError, LookupError) as error:
+            raise ValueError("not a time zone of this machine") from error
+        return value
+
+    @model_validator(mode="after")
+    def _lease_outlives_a_send(self) -> Self:
+        """A lease that ends during a send lets a second replica send the same."""
+        if self.claim_lease_s < _REQUESTS_A_SEND * self.send_timeout_s + _MARGIN_S:
+            raise ValueError(
+                f"claim_lease_s must be at least {_REQUESTS_A_SEND} x send_timeout_s + {_MARGIN_S}"
+            )
+        return self
+
+    @property
+    def allowlist(self) -> Allowlist:
+        """The origins that may be called."""
+        return Allowlist(frozenset(self.extra_addresses))
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """The time zone of messages."""
+        return ZoneInfo(self.time_zone)
+
+    @property
+    def claim_lease(self) -> timedelta:
+        """How long a claim holds."""
+        return timedelta(seconds=self.claim_lease_s)
+
+
+def _origin(address: str) -> str:
+    origin = origin_of(address)
+    if origin is None:
+        raise ValueError("an address must be an origin such as https://chat.example.com")
+    parts = urlsplit(origin)
+    if parts.scheme == "http" and not is_loopback(parts.hostname or ""):
+        raise ValueError("plain http is allowed on loopback only")
+    return origin

@@ -1,0 +1,54 @@
+"""Settings of the notifier."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from pydantic import ValidationError
+
+from muster.notifier.settings import NotifierSettings
+
+HOOK = "/open-apis/bot/v2/hook/abc"
+
+
+def test_defaults_tell_nobody_and_allow_nothing_extra() -> None:
+    settings = NotifierSettings()
+    assert settings.rules_file is None
+    assert settings.allowlist.extra == frozenset()
+    assert settings.claim_lease == timedelta(seconds=60)
+    assert str(settings.zone) == "UTC"
+
+
+def test_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MUSTER_NOTIFIER_EXTRA_ADDRESSES", "http://127.0.0.1:8099, https://b.example")
+    monkeypatch.setenv("MUSTER_NOTIFIER_DATABASE_URL", "postgresql+psycopg://u:pw@h/d")
+    monkeypatch.setenv("MUSTER_NOTIFIER_TIME_ZONE", "Asia/Shanghai")
+    settings = NotifierSettings()
+    assert settings.extra_addresses == ("http://127.0.0.1:8099", "https://b.example")
+    assert settings.allowlist.allows("http://127.0.0.1:8099" + HOOK)
+    assert "pw" not in repr(settings)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"extra_addresses": ("http://10.0.0.1:8099",)},
+        {"extra_addresses": ("http://chat.example.com",)},
+        {"extra_addresses": ("http://127.0.0.1:8099/path",)},
+        {"extra_addresses": ("127.0.0.1",)},
+        {"time_zone": "Mars/Base"},
+        {"time_zone": "../etc/passwd"},
+        {"send_timeout_s": 20, "claim_lease_s": 60},
+        {"send_timeout_s": 0},
+    ],
+)
+def test_what_cannot_be(values: dict[str, object]) -> None:
+    with pytest.raises(ValidationError):
+        NotifierSettings.model_validate(values)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "[::1]", "localhost"])
+def test_plain_http_on_loopback(host: str) -> None:
+    settings = NotifierSettings(extra_addresses=(f"http://{host}:8099",))
+    assert settings.allowlist.allows(f"http://{host}:8099{HOOK}")
