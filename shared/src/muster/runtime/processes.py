@@ -24,7 +24,7 @@ def start_mark(pid: int) -> str | None:
         return None if Path("/proc/self/stat").exists() else _start_by_ps(pid)
     fields = stat.rpartition(")")[2].split()
     state, ticks = fields[0], fields[19]
-    return None if state in {"Z", "X"} else ticks
+    return None if state in {"Z", "X"} else f"{_boot()}/{ticks}"
 
 
 def is_running(pid: int, mark: str) -> bool:
@@ -41,6 +41,14 @@ def send_signal(pid: int, mark: str, number: int) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+def _boot() -> str:
+    """Ticks count from the start of the machine, so a mark also names that."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return "this-boot"
 
 
 def _start_by_ps(pid: int) -> str | None:
