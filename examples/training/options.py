@@ -31,12 +31,11 @@ def parse(arguments: list[str]) -> Options:
     add("--step-time", type=seconds, default=0.0, help="least duration of a step, to watch it")
     add("--checkpoint-every", type=count, default=20, help="steps between two checkpoints")
     add("--report-every", type=count, default=10, help="steps between two printed lines")
-    add("--fail-at", type=count, help="in the first attempt the last rank exits with 7 here")
+    add("--fail-at", type=natural, default=0, help="first attempt: last rank exits with 7 at it")
     add("--seed", type=natural, default=0, help="decides data, weights and order")
     add("--join-timeout", type=seconds, default=60.0, help="how long to wait for other ranks")
     add("--peer-timeout", type=seconds, default=120.0, help="silence after which a rank is lost")
-    values = vars(parser.parse_args(arguments))
-    return Options(**{**values, "fail_at": values["fail_at"] or 0})
+    return Options(**vars(parser.parse_args(arguments)))
 
 
 def natural(text: str) -> int:
