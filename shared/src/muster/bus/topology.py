@@ -30,7 +30,11 @@ class Stream(StrEnum):
 @dataclass(frozen=True, slots=True)
 class StreamSpec:
     """One stream. Zero means no limit. Only TIMERS may carry schedules: their headers bypass
-    permissions, so nobody from outside may write there."""
+    permissions, so nobody from outside may write there.
+
+    source: stream, subjects there, subjects here. republish: what is stored on the first subjects
+    also goes out on the second ones, for whoever listens without JetStream.
+    """
 
     name: Stream
     subjects: tuple[str, ...]
@@ -42,7 +46,7 @@ class StreamSpec:
     atomic: bool = False
     schedules: bool = False
     source: tuple[Stream, str, str] | None = None
-    republish: bool = False
+    republish: tuple[str, str] | None = None
     deny_delete: bool = False
     description: str = ""
 
@@ -52,6 +56,7 @@ STREAMS: tuple[StreamSpec, ...] = (
         Stream.EVENTS,
         ("jobs.>", "pools.>", "tenants.>", "clusters.>", "incidents.>"),
         atomic=True,
+        republish=(subjects.STATUS_SOURCE, subjects.STATUS_TARGET),
         description="Every fact. Never aged, never edited.",
     ),
     StreamSpec(
