@@ -134,6 +134,13 @@ class EventLog(Protocol):
         """Return the log's last sequence, as the leader knows it."""
         ...
 
+    async def trim(self, key: Key, before: int) -> None:
+        """Forget the events of a key below a sequence that is one of its own, so that it stays.
+
+        Only for a job whose archive is complete up to there: what is forgotten is nowhere else.
+        """
+        ...
+
     async def timer(self, alarm: Alarm) -> None:
         """Set an alarm; it replaces the one of the same owner, kind and job."""
         ...

@@ -8,16 +8,53 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
 from alembic import command
 from alembic.config import Config
 from muster.domain.errors import Temporary
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import (
+    Connection,
+    DateTime,
+    Dialect,
+    Engine,
+    Table,
+    TypeDecorator,
+    create_engine,
+    event,
+    func,
+    select,
+)
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 T = TypeVar("T")
+
+
+class InstantColumn(TypeDecorator[datetime]):
+    """An aware UTC instant on every database; SQLite keeps no time zone of its own."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Store UTC."""
+        return None if value is None else value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Give UTC back, aware."""
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+def insert_into(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
+    """Return an insert that knows `on_conflict_do_...` of the connection's database."""
+    if connection.dialect.name == "postgresql":
+        return postgresql.insert(table)
+    return sqlite.insert(table)
 
 
 class Database:
@@ -76,5 +113,8 @@ def migrate(engine: Engine, migrations: Path, name: str) -> None:
     config.set_main_option("script_location", str(migrations))
     config.attributes["version_table"] = f"alembic_version_{name}"
     with engine.begin() as connection:
+        if connection.dialect.name == "postgresql":
+            # replicas start together; the second waits and finds the work done
+            connection.execute(select(func.pg_advisory_xact_lock(func.hashtext(name))))
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
