@@ -256,18 +256,17 @@ def _launching(state: JobState, fact: f.Launching, at: datetime) -> Changes:
 
 
 def _start_refused(state: JobState, fact: f.StartRefused, at: datetime) -> Changes:
-    if state.launched:
-        raise IllegalEdge("start_refused cannot follow launching")
+    # may follow `launching`: the intent was on the log, and then the cluster started nothing
     starts = state.ledgers.starts + (1 if fact.permanent else 0)
     ledgers = state.ledgers.model_copy(update={"starts": starts})
     if starts >= START_BUDGET:
-        why = reason(ReasonCode.START_LIMIT, count=starts, why=fact.why)
+        why = reason(ReasonCode.START_LIMIT, count=starts, why=fact.why, why_zh=fact.why_zh)
         return {**_end(Phase.ABNORMAL, why, at), "held": {}, "ledgers": ledgers}
     return {
         **_back_to_entry(state, at),
         "ledgers": ledgers,
         "not_before": fact.not_before,
-        "reason": reason(ReasonCode.START_REFUSED, why=fact.why),
+        "reason": reason(ReasonCode.START_REFUSED, why=fact.why, why_zh=fact.why_zh),
     }
 
 

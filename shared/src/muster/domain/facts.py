@@ -115,6 +115,7 @@ class StartRefused(OfAttempt):
     event: ClassVar[str] = "start_refused"
     permanent: bool
     why: str
+    why_zh: str | None = None
     not_before: Instant | None = None
 
 

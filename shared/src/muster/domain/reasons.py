@@ -78,17 +78,17 @@ _TEXTS: dict[ReasonCode, tuple[str, str]] = {
     ),
     ReasonCode.START_LIMIT: (
         "the start was refused {count} times: {why}; correct the job, then resume or resubmit",
-        "启动被拒绝 {count} 次：{why}；请修正任务后恢复或重新提交",
+        "启动被拒绝 {count} 次：{why_zh}；请修正任务后恢复或重新提交",
     ),
-    ReasonCode.START_REFUSED: ("the start was refused: {why}", "启动被拒绝：{why}"),
-    ReasonCode.START_FAILED: ("the start failed: {why}", "启动失败：{why}"),
+    ReasonCode.START_REFUSED: ("the start was refused: {why}", "启动被拒绝：{why_zh}"),
+    ReasonCode.START_FAILED: ("the start failed: {why}", "启动失败：{why_zh}"),
     ReasonCode.PLAN_WITHDRAWN: (
         "back in the same queue entry: {why}",
-        "回到原排队：{why}",
+        "回到原排队：{why_zh}",
     ),
     ReasonCode.WORKER_FAILED: (
         "worker {worker} on {node} ended: {why}",
-        "节点 {node} 上的 {worker} 已结束：{why}",
+        "节点 {node} 上的 {worker} 已结束：{why_zh}",
     ),
     ReasonCode.HANG: (
         "no progress for {seconds} s",
@@ -96,21 +96,21 @@ _TEXTS: dict[ReasonCode, tuple[str, str]] = {
     ),
     ReasonCode.RESTART_LIMIT: (
         "all {limit} restart(s) are used; last failure: {why}",
-        "{limit} 次自动重启已用完；最近一次失败：{why}",
+        "{limit} 次自动重启已用完；最近一次失败：{why_zh}",
     ),
     ReasonCode.NOT_RETRIED: (
         "{why}; automatic restart is off or does not cover this failure",
-        "{why}；未开启自动容错，或该故障不在重试范围内",
+        "{why_zh}；未开启自动容错，或该故障不在重试范围内",
     ),
     ReasonCode.RESTARTING: (
         "restart {count} of {limit}: {why}",
-        "第 {count}/{limit} 次自动重启：{why}",
+        "第 {count}/{limit} 次自动重启：{why_zh}",
     ),
     ReasonCode.INFRASTRUCTURE_LIMIT: (
         "{count} infrastructure failures within 24 h; a person must look at the nodes",
         "24 小时内发生 {count} 次基础设施故障，需人工检查节点",
     ),
-    ReasonCode.NEEDS_HUMAN: ("a person must decide: {why}", "需人工处理：{why}"),
+    ReasonCode.NEEDS_HUMAN: ("a person must decide: {why}", "需人工处理：{why_zh}"),
     ReasonCode.UNDECIDED: (
         "no verdict on the failure within {seconds} s; a person must decide",
         "{seconds} 秒内未能判定故障，需人工处理",
@@ -139,5 +139,5 @@ class Reason(Frozen):
 def reason(code: ReasonCode, **values: object) -> Reason:
     """Build a reason from the catalogue. Raises KeyError when the text names a missing value."""
     english, chinese = _TEXTS[code]
-    values.setdefault("why_zh", values.get("why"))
+    values["why_zh"] = values.get("why_zh") or values.get("why")
     return Reason(code=code, en=english.format(**values), zh=chinese.format(**values))

@@ -22,7 +22,7 @@ from muster.domain.demand import (
     StabilityLevel,
 )
 from muster.domain.model import Strict, Token
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field
 
 PRIORITIES = {"low": 10, "normal": 50, "high": 90}
 DEFAULT_HOLD_S = 600
@@ -64,11 +64,16 @@ class NodePolicySpec(Strict):
 
 
 class AutoQueueSpec(Strict):
-    """Waiting for room: hours for each queueing, and how often the job may queue again."""
+    """Waiting for room: hours for each queueing, and how often the job may queue again.
+
+    `max_retries`, as some pages call it, is read as max_requeues and shown as what it is.
+    """
 
     enabled: bool = False
     max_queue_hours: Annotated[int, Field(ge=1, le=12)] | None = None
-    max_requeues: Annotated[int, Field(ge=0, le=3)] | None = None
+    max_requeues: Annotated[int, Field(ge=0, le=3)] | None = Field(
+        default=None, validation_alias=AliasChoices("max_requeues", "max_retries")
+    )
 
 
 class FaultStrategy(StrEnum):
@@ -102,11 +107,17 @@ class FaultToleranceSpec(Strict):
     hang: HangSpec = HangSpec()
 
 
+def _hold(seconds: int) -> int:
+    if seconds and not 60 <= seconds <= 86400:
+        raise ValueError("0 or 60-86400")
+    return seconds
+
+
 class DebugSpec(Strict):
     """Keep a RayJob's cluster after its end, to look inside. 0 = no hold."""
 
     enabled: bool = False
-    hold_seconds: int = DEFAULT_HOLD_S
+    hold_seconds: Annotated[int, AfterValidator(_hold)] = DEFAULT_HOLD_S
 
 
 class VolumeSpec(Strict):

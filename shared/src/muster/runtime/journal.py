@@ -38,6 +38,10 @@ class Journal:
     def __init__(self, owner: Owner, log: EventLog, clock: Clock, ids: Ids) -> None:
         self.owner, self.log, self.clock, self._ids = owner, log, clock, ids
 
+    def new_id(self) -> str:
+        """Return a fresh identifier, for a holder's name say."""
+        return self._ids()
+
     async def job(
         self, tenant: str, job: str, at_least: int = 0, *, leader: bool = False
     ) -> Recorded | None:
@@ -47,9 +51,10 @@ class Journal:
     def about_job(self, before: Recorded | None, fact: Fact) -> Append:
         """Build the append of a fact."""
         state = before.job if before else None
-        after = evolve(state, fact, self._now(before), self.owner)
+        at = self._now(before)  # one reading: a replay has only the event's time to evolve with
+        after = evolve(state, fact, at, self.owner)
         key = subjects.job_key(after.tenant, after.job)
-        return Append(self._job_event(after, fact, before), _basis(before, key))
+        return Append(self._job_event(after, fact, before, at), _basis(before, key))
 
     def about_same_job(self, first: Append, fact: Fact) -> Append:
         """Build a second append for the job of `first`, for the same batch."""
@@ -64,13 +69,15 @@ class Journal:
         )
         return Append(event, None)
 
-    def _job_event(self, after: JobState, fact: Fact, before: Recorded | None) -> Event:
+    def _job_event(
+        self, after: JobState, fact: Fact, before: Recorded | None, at: datetime
+    ) -> Event:
         return job_event(
             after,
             fact,
             id=self._ids(),
             source=self._source,
-            at=self._now(before),
+            at=at,
             traceparent=traceparent(before.event.traceparent if before else None),
         )
 

@@ -1,1 +1,1 @@
-"""The executor: makes one cluster agree with the log."""
+"""The executor: makes a cluster look like the log says, and tells the log what it shows."""

@@ -1,0 +1,1 @@
+"""The executor's decisions: pure functions over frozen values."""

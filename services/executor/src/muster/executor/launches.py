@@ -1,0 +1,77 @@
+"""From a specification and a placement to what the backend is asked to start.
+
+Called by the handlers. Builds the environment by its precedence: the platform's own names are the
+backend's to set, then this job's variables. Values of secrets are read here, at the last moment,
+and go nowhere but into the worker's environment.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from muster.domain.errors import Permanent
+from muster.domain.spec import EnvVar, JobSpec
+from muster.domain.state import JobState
+from muster.executor.backends import Launch, WorkerKey
+
+
+class MissingSecret(Permanent):
+    """The job refers to a secret that is not there; the message names it, never a value."""
+
+
+class Launches:
+    """Builds launches. state_dir holds `secrets/<name>/<key>` and `checkpoints/<job>`."""
+
+    def __init__(self, state_dir: Path) -> None:
+        self._secrets = state_dir / "secrets"
+        self._checkpoints = state_dir / "checkpoints"
+
+    def build(self, state: JobState, spec: JobSpec, names: tuple[str, ...]) -> list[Launch]:
+        """Return a launch for each named worker. Raises MissingSecret."""
+        order = state.demand.workers
+        env = self._environment(state, spec)
+        local: Counter[str] = Counter()
+        launches = []
+        for rank, name in enumerate(order):
+            node = state.placed_on.get(name)
+            if node is None:
+                continue
+            if name in names:
+                launches.append(
+                    Launch(
+                        key=WorkerKey(state.job, state.attempt, name),
+                        node=node,
+                        gpus=state.demand.role_of(name).gpus,
+                        command=spec.command,
+                        env=env,
+                        rank=rank,
+                        world_size=len(order),
+                        local_rank=local[node],
+                        leader=order[0],
+                    )
+                )
+            local[node] += 1
+        return launches
+
+    def _environment(self, state: JobState, spec: JobSpec) -> dict[str, str]:
+        directory = spec.checkpoint_dir or str(self._checkpoints / state.job)
+        env = {variable.name: self._value(variable) for variable in spec.environment}
+        return env | {
+            "MUSTER_CHECKPOINT_DIR": directory,
+            "MUSTER_TENANT": state.tenant,
+            "MUSTER_JOB_NAME": state.name,
+        }
+
+    def _value(self, variable: EnvVar) -> str:
+        reference = variable.secret_ref
+        if reference is None:
+            return variable.value or ""
+        path = self._secrets / reference.secret / reference.key
+        try:
+            return path.read_text(encoding="utf-8").rstrip("\n")
+        except OSError as error:
+            raise MissingSecret(
+                f"environment variable {variable.name}: there is no secret"
+                f" {reference.secret}/{reference.key}; create it, or correct the reference"
+            ) from error

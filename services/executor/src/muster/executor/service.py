@@ -1,0 +1,45 @@
+"""The composition root of the executor."""
+
+from __future__ import annotations
+
+from muster.domain.edges import Owner
+from muster.executor.backends import Backend
+from muster.executor.backends.local.backend import LocalBackend
+from muster.executor.handlers import Handlers
+from muster.executor.launches import Launches
+from muster.executor.output import Output
+from muster.executor.settings import ExecutorSettings
+from muster.executor.stream import subscriptions
+from muster.runtime.journal import Journal
+from muster.runtime.service import Loop, Runtime, Service
+
+
+def build(
+    runtime: Runtime, settings: ExecutorSettings | None = None, backend: Backend | None = None
+) -> Service:
+    """Put the executor together over a runtime; without a backend, over this machine."""
+    settings = settings or ExecutorSettings()
+    if backend is None:
+        folder = runtime.state_dir / "executor"
+        backend = LocalBackend(folder, settings.nodes_file, workdir=settings.workdir)
+    journal = Journal(Owner.EXECUTOR, runtime.log, runtime.clock, runtime.ids)
+    handlers = Handlers(journal, backend, Launches(runtime.state_dir), settings)
+    return Service(
+        owner=Owner.EXECUTOR,
+        subscriptions=subscriptions(handlers),
+        loops=tuple(_loops(handlers, Output(runtime.bus, backend, handlers.watch), settings)),
+        ready=handlers.holder.require,
+    )
+
+
+def _loops(handlers: Handlers, output: Output, settings: ExecutorSettings) -> list[Loop]:
+    loops = [
+        Loop("log", handlers.on_log, settings.watch_s),
+        Loop("nodes", handlers.sync_nodes, settings.nodes_s),
+        Loop("changes", handlers.on_changes, 0.01),
+        Loop("sweep", handlers.sweep, settings.sweep_s),
+        Loop("deadlines", handlers.deadlines.step, settings.sweep_s),
+    ]
+    if settings.publish_logs:
+        loops.append(Loop("output", output.step, settings.logs_s))
+    return loops

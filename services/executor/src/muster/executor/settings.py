@@ -1,0 +1,28 @@
+"""Settings of the executor, from the environment (prefix MUSTER_EXECUTOR_)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class ExecutorSettings(BaseSettings):
+    """cluster, pool: what this executor looks after. nodes_file: nodes of the local backend.
+
+    Intervals are seconds. retry_s: wait after a refusal that is not the job's fault.
+    """
+
+    model_config = SettingsConfigDict(env_prefix="MUSTER_EXECUTOR_", extra="forbid", frozen=True)
+
+    cluster: str = "local"
+    pool: str = "default"
+    nodes_file: Path | None = None
+    workdir: Path | None = None
+    watch_s: float = Field(default=0.1, gt=0)
+    sweep_s: float = Field(default=1.0, gt=0)
+    nodes_s: float = Field(default=2.0, gt=0)
+    logs_s: float = Field(default=0.2, gt=0)
+    retry_s: float = Field(default=10.0, gt=0)
+    publish_logs: bool = True

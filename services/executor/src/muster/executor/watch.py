@@ -1,0 +1,86 @@
+"""The executor's own ordered reading of the log: which jobs hold something, nodes, and the epoch.
+
+A projection for waking up and for sweeps. Decisions about one job read its last fact instead.
+"""
+
+from __future__ import annotations
+
+from muster.contracts import subjects
+from muster.domain.nodes import NodeCondition, NodeState
+from muster.domain.state import JobState
+from muster.log import EventLog, Follower, Recorded
+
+_DOWN = {NodeCondition.LOST, NodeCondition.GONE}
+
+
+class Watch:
+    """jobs: those of the pool that are not over or still hold something, by id.
+
+    tenants: job -> tenant of every job that was ever seen, for workers that outlived their job.
+    """
+
+    def __init__(self, log: EventLog, pool: str, cluster: str) -> None:
+        self._log, self._pool, self._cluster = log, pool, cluster
+        self._follower: Follower | None = None
+        self._epoch_subject = subjects.cluster_key(cluster, "epoch").prefix
+        self.jobs: dict[str, JobState] = {}
+        self.tenants: dict[str, str] = {}
+        self.nodes: dict[str, NodeState] = {}
+        self.epoch = 0
+        self.caught_up = False
+
+    async def read(self) -> list[JobState]:
+        """Read what is new; return the jobs that no longer hold anything (their room is free)."""
+        if self._follower is None:
+            filters = (subjects.ALL_JOBS, subjects.ALL_NODES, self._epoch_subject)
+            self._follower = await self._log.follow(filters)
+        freed: list[JobState] = []
+        end = None if self.caught_up else await self._log.end()
+        while page := await self._follower.next():
+            for item in page:
+                if isinstance(item, Recorded):
+                    self._note(item, freed)
+        self.caught_up = self.caught_up or end is None or self._follower.position >= end
+        return freed
+
+    def _note(self, item: Recorded, freed: list[JobState]) -> None:
+        subject = item.event.subject
+        if subject.startswith("jobs."):
+            self._note_job(item.job, freed)
+        elif subject == self._epoch_subject:
+            self.epoch = max(self.epoch, item.event.data.detail.epoch)
+        elif item.node.pool == self._pool:
+            self.nodes[item.node.node] = item.node
+
+    def _note_job(self, state: JobState, freed: list[JobState]) -> None:
+        if state.pool != self._pool:
+            return
+        self.tenants[state.job] = state.tenant
+        if not state.held:
+            freed.append(state)
+        if state.held or not (state.terminal or state.parked):
+            self.jobs[state.job] = state
+        else:
+            self.jobs.pop(state.job, None)
+
+    def waiting_for(self, victim: str) -> list[JobState]:
+        """Jobs whose start waits for this victim to be gone."""
+        return [
+            state
+            for state in self.jobs.values()
+            if any(wait.job == victim for wait in state.waits_for)
+        ]
+
+    @property
+    def fenced(self) -> frozenset[str]:
+        """Nodes on which, by proof, nothing runs."""
+        return self._having(NodeCondition.FENCED)
+
+    @property
+    def down(self) -> frozenset[str]:
+        """Nodes that are lost and are not spot capacity; what runs there is unknown."""
+        lost = self._having(*_DOWN, NodeCondition.FENCED)
+        return frozenset(name for name in lost if not self.nodes[name].shape.spot)
+
+    def _having(self, *conditions: NodeCondition) -> frozenset[str]:
+        return frozenset(n for n, state in self.nodes.items() if state.condition in conditions)

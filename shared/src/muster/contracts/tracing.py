@@ -1,0 +1,45 @@
+"""W3C trace context: one job is one trace, carried in the events themselves.
+
+`continued` makes the trace of a trigger current while it is handled; `traceparent` is what a new
+event carries. Works without any exporter: the context travels even when nobody records spans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from opentelemetry import context, trace
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+_PROPAGATOR = TraceContextTextMapPropagator()
+
+
+@contextmanager
+def continued(parent: str | None) -> Iterator[None]:
+    """Run the block inside the trace that `parent` names, if it names one."""
+    if not parent:
+        yield
+        return
+    attached = context.attach(parent_context(parent))
+    try:
+        yield
+    finally:
+        context.detach(attached)
+
+
+def parent_context(parent: str | None) -> context.Context | None:
+    """Return the context of a `traceparent`, None for none."""
+    return _PROPAGATOR.extract({"traceparent": parent}) if parent else None
+
+
+def traceparent(inherited: str | None = None) -> str | None:
+    """Return the current trace context; `inherited` where there is none."""
+    carrier: dict[str, str] = {}
+    _PROPAGATOR.inject(carrier)
+    return inherited or carrier.get("traceparent")
+
+
+def tracer(name: str) -> trace.Tracer:
+    """Return the tracer of a service."""
+    return trace.get_tracer(f"muster.{name}")
