@@ -1,0 +1,133 @@
+"""The port to a cluster: what the executor asks of whatever runs the workers.
+
+One worker is one process (local) or one pod (Kubernetes); its identity is (job, attempt, worker)
+and every effect is keyed by it, so that asking twice does it once. A backend never decides anything
+about a job and never writes to the log; `muster.executor.handlers` calls it, and
+`tests/contract/backend_suite.py` is the one suite that each backend must pass. What a backend will
+not start is in `muster.executor.backends.refusals`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class WorkerKey:
+    """The identity of one worker of one attempt; unique for ever."""
+
+    job: str
+    attempt: int
+    worker: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFacts:
+    """What a cluster says about one node. Amounts: whole GPUs, CPU cores, MiB of memory.
+
+    reclaim_at: when its owner takes the node back, if that was announced.
+    """
+
+    node: str
+    gpus: int
+    gpu_model: str
+    cpus: float
+    memory_mib: int
+    spot: bool = False
+    zone: str = "default"
+    labels: Mapping[str, str] = field(default_factory=dict)
+    reclaim_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One worker to start. `env` is complete but for what only the backend knows (devices, port).
+
+    workdir: absolute path where the command starts; None leaves it to the backend.
+    """
+
+    key: WorkerKey
+    node: str
+    gpus: int
+    command: tuple[str, ...]
+    env: Mapping[str, str]
+    rank: int
+    world_size: int
+    local_rank: int
+    leader: str  # the worker whose address every worker gets as MASTER_ADDR / MASTER_PORT
+    workdir: str | None = None
+
+
+class WorkerStatus(StrEnum):
+    """`gone` is positive proof that nothing of the worker runs any more; its exit is unknown."""
+
+    STARTING = "starting"
+    RUNNING = "running"
+    EXITED = "exited"
+    GONE = "gone"
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """One worker as the cluster shows it now.
+
+    exit_code is 0-255, or 128+n when signal n ended the process; None unless EXITED.
+    address: where the attempt's other workers reach it: `host`; for the leader `host:port`.
+    """
+
+    key: WorkerKey
+    node: str
+    status: WorkerStatus
+    exit_code: int | None = None
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    log_path: str | None = None
+    address: str | None = None
+
+
+class Backend(Protocol):
+    """The port. Every method may raise `Temporary` (cluster away) and never `Conflict`."""
+
+    async def nodes(self) -> Sequence[NodeFacts]:
+        """Every node that the cluster has now."""
+        ...
+
+    async def launch(self, launches: Sequence[Launch]) -> None:
+        """Start each worker unless one with its key was ever started; all of the new ones or none.
+
+        Raises `Refused` before anything is started. After `Temporary` some may run: ask again.
+        """
+        ...
+
+    async def observe(self) -> Sequence[Observed]:
+        """Every worker that this cluster still knows of, of every job and attempt."""
+        ...
+
+    async def signal(self, keys: Sequence[WorkerKey], deadline: datetime) -> None:
+        """Ask each worker's whole process group to stop, naming the deadline (with a time zone).
+
+        Safe to repeat: the worker is told once, a later deadline replaces the one it can read.
+        """
+        ...
+
+    async def kill(self, keys: Sequence[WorkerKey]) -> None:
+        """Kill each worker's whole process group at once. Safe to repeat; unknown keys are fine."""
+        ...
+
+    async def forget(self, keys: Sequence[WorkerKey]) -> None:
+        """Drop the records of workers whose end is on the log, never of one that lives.
+
+        Log files stay.
+        """
+        ...
+
+    def changes(self) -> AsyncIterator[frozenset[str]]:
+        """Yield the ids of jobs one of whose workers changed; may repeat, may come late.
+
+        What exists already comes first, so that a restarted executor looks at everything once.
+        """
+        ...
