@@ -50,7 +50,7 @@ _CODES: tuple[tuple[str, str], ...] = (
 
 
 def check(model: type[M], body: bytes | str, root: str = "$") -> tuple[M | None, list[Violation]]:
-    """Parse JSON text by a model. Returns the value, or every violation; root names the document."""
+    """Parse JSON text by a model: the value, or every violation; root names the document."""
     try:
         return model.model_validate_json(body), []
     except ValidationError as error:
@@ -63,9 +63,7 @@ def json_path(root: str, location: Iterable[int | str]) -> str:
     return root + "".join(parts)
 
 
-def _violations(
-    error: ValidationError, model: type[BaseModel], root: str
-) -> Iterable[Violation]:
+def _violations(error: ValidationError, model: type[BaseModel], root: str) -> Iterable[Violation]:
     seen: set[tuple[str, str]] = set()
     for entry in error.errors(include_url=False, include_input=False, include_context=False):
         found = _one(entry, model, root)
@@ -93,7 +91,10 @@ def _one(entry: Mapping[str, Any], model: type[BaseModel], root: str) -> Violati
 
 def _is_branch(part: int | str) -> bool:
     """Tell a union's branch name, which pydantic puts into locations, from a field's name."""
-    return isinstance(part, str) and re.search(r"[\[\](),]|^constrained-|^literal|^int$", part) is not None
+    return (
+        isinstance(part, str)
+        and re.search(r"[\[\](),]|^constrained-|^literal|^int$", part) is not None
+    )
 
 
 def _unknown(model: type[BaseModel], location: tuple[int | str, ...], path: str) -> Violation:

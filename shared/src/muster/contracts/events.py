@@ -9,6 +9,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Generic, TypeAlias, TypeVar
 
+from pydantic import ValidationError
+
 from muster.contracts import subjects, upcasters
 from muster.contracts.envelope import Envelope
 from muster.domain.errors import Permanent
@@ -17,7 +19,6 @@ from muster.domain.model import Frozen
 from muster.domain.nodes import NODE_FACTS, NodeFact, NodeState
 from muster.domain.pools import POOL_FACTS, EpochTaken, PoolFact
 from muster.domain.state import JobState
-from pydantic import ValidationError
 
 F_co = TypeVar("F_co", bound=Fact, covariant=True)
 N_co = TypeVar("N_co", bound=NodeFact, covariant=True)
@@ -84,7 +85,7 @@ def job_event(
     state: JobState,
     fact: Fact,
     *,
-    id: str,
+    event_id: str,
     source: str,
     at: datetime,
     traceparent: str | None = None,
@@ -92,7 +93,7 @@ def job_event(
     """Wrap a fact and the state after it."""
     model = EVENT_MODELS["job", fact.event]
     return model[1].model_construct(
-        id=id,
+        id=event_id,
         source=source,
         type=model[0],
         subject=subjects.job_key(state.tenant, state.job).subject(fact.event),
@@ -103,12 +104,12 @@ def job_event(
 
 
 def node_event(
-    state: NodeState, fact: NodeFact, *, id: str, source: str, at: datetime
+    state: NodeState, fact: NodeFact, *, event_id: str, source: str, at: datetime
 ) -> NodeEvent:
     """Wrap a fact about a node and the state after it."""
     kind = EVENT_MODELS["node", fact.event]
     return kind[1].model_construct(
-        id=id,
+        id=event_id,
         source=source,
         type=kind[0],
         subject=subjects.node_key(state.pool, state.node).subject(fact.event),
@@ -119,13 +120,13 @@ def node_event(
 
 
 def pool_event(
-    pool: str, fact: PoolFact, *, id: str, source: str, at: datetime, kind: str = "pool"
+    pool: str, fact: PoolFact, *, event_id: str, source: str, at: datetime, kind: str = "pool"
 ) -> PoolEvent:
     """Wrap a fact about a pool (kind "pool") or a cluster (kind "cluster")."""
     key = subjects.pool_key if kind == "pool" else subjects.cluster_key
     model = EVENT_MODELS[kind, fact.event]
     return model[1].model_construct(
-        id=id,
+        id=event_id,
         source=source,
         type=model[0],
         subject=key(pool, fact.event).subject(fact.event),

@@ -12,10 +12,11 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
+from pydantic import Field
+
 from muster.domain.model import TOKEN_PATTERN, Frozen, Instant, Strict, Token
 from muster.domain.spec import AutoQueueSpec, NodePolicySpec
 from muster.domain.violations import Violation
-from pydantic import Field
 
 REQUEST_ID = re.compile(TOKEN_PATTERN)
 
@@ -139,7 +140,7 @@ class Answer(Frozen):
 
 
 class RequestHead(Frozen):
-    """The outer fields of a request's envelope; `data` is judged separately, violation by violation."""
+    """The outer fields of a request's envelope; `data` is judged separately."""
 
     specversion: Literal["1.0"]
     id: Token

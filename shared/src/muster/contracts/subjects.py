@@ -128,7 +128,7 @@ def parked_subject(stream: str, consumer: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A parsed subject. kind: job, node, pool, cluster, request. names: tenant/pool, then job/node."""
+    """A parsed subject. kind: job, node, pool, cluster, request. names: what the key is made of."""
 
     kind: str
     names: tuple[str, ...]

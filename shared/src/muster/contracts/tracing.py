@@ -21,7 +21,7 @@ def continued(parent: str | None) -> Iterator[None]:
     if not parent:
         yield
         return
-    attached = context.attach(parent_context(parent))
+    attached = context.attach(_PROPAGATOR.extract({"traceparent": parent}))
     try:
         yield
     finally:

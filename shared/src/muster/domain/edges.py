@@ -117,7 +117,7 @@ EDGES: dict[str, Edge] = {
 
 
 def check_source(event: str, owner: Owner, phase: Phase | None) -> None:
-    """Refuse an event that is not the owner's to write or cannot follow the phase (None = no job)."""
+    """Refuse an event that is not the owner's or cannot follow the phase (None = no job yet)."""
     edge = EDGES[event]
     if owner not in edge.owners:
         raise IllegalEdge(f"{event} is written by {', '.join(edge.owners)}, not by {owner}")

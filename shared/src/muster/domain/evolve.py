@@ -75,7 +75,7 @@ def _any_owner(fact: f.Fact) -> Owner:
     return EDGES[fact.event].owners[0]
 
 
-# --- what is shown ---------------------------------------------------------------------------------
+# --- what is shown -----------------------------------------------------------------------------
 
 
 def _shown(state: JobState, phase: Phase, fact: f.Fact) -> Shown:
@@ -95,7 +95,7 @@ def _shown(state: JobState, phase: Phase, fact: f.Fact) -> Shown:
             return Shown(phase.value)
 
 
-# --- pieces that several effects share -------------------------------------------------------------
+# --- pieces that several effects share ---------------------------------------------------------
 
 
 def _is_one_shot(demand: Demand) -> bool:
@@ -193,7 +193,7 @@ def _end_or_hold(state: JobState, outcome: Outcome, at: datetime) -> Changes:
     }
 
 
-# --- effects, in the order of a life -----------------------------------------------------------------
+# --- effects, in the order of a life -----------------------------------------------------------
 
 
 def _submitted(fact: f.Submitted, at: datetime) -> JobState:

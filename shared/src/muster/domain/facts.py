@@ -24,7 +24,7 @@ Placement = Mapping[str, tuple[str, ...]]
 
 
 class Fact(Frozen):
-    """Base of all facts about jobs. `event` is the last token of the subject, `version` its schema."""
+    """Base of all facts about jobs. `event`: last token of the subject; `version`: its schema."""
 
     event: ClassVar[str]
     version: ClassVar[int] = 1

@@ -1,7 +1,7 @@
 """The two bases of every value that crosses a process border, and the shared scalar types.
 
-`Frozen` is for what Muster itself writes; `Strict` is for what people and other systems write, where
-the number 2 and the text "2" differ and an unknown field is an error.
+`Frozen` is for what Muster itself writes; `Strict` is for what people and other systems write,
+where the number 2 and the text "2" differ and an unknown field is an error.
 """
 
 from __future__ import annotations

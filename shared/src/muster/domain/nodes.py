@@ -1,6 +1,6 @@
-"""The state of a node and how it may change: the same idea as for jobs, on `pools.<pool>.nodes.<node>`.
+"""The state of a node and how it may change: as for jobs, on `pools.<pool>.nodes.<node>`.
 
-A node's condition says whether new work may go there; what runs there is known from the jobs' `held`.
+A node's condition says whether new work may go there; what runs there, the jobs' `held` say.
 """
 
 from __future__ import annotations

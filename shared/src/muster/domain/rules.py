@@ -1,4 +1,4 @@
-"""The catalogue of violations: code -> text in English and Chinese. One place for every rule's words.
+"""The catalogue of violations: code -> text in English and Chinese, for every rule.
 
 `violation(code, path, ...)` fills a text in. The text of a rule that a person meets says what is
 allowed, never the value of a secret.
@@ -100,9 +100,10 @@ RULES: dict[str, tuple[str, str]] = {
         "共享存储仅支持 RayJob",
     ),
     "E_MOUNT_CONFLICT": (
-        "mount path {path} conflicts: paths must be absolute, unique, not / and not in or above"
+        "mount path {mount} conflicts: paths must be absolute, unique, not / and not in or above"
         " /tmp/ray when shared storage is on",
-        "挂载路径 {path} 冲突：须为绝对路径且不重复，不能为 /；开启共享存储时不能包含或位于 /tmp/ray",
+        "挂载路径 {mount} 冲突：须为绝对路径且不重复，不能为 /；"
+        "开启共享存储时不能包含或位于 /tmp/ray",
     ),
     "E_PUBLIC_DATA_OUTPUT": (
         "public data is read-only and cannot be an output path",
@@ -148,7 +149,8 @@ RULES: dict[str, tuple[str, str]] = {
     "E_HANG": (
         "hang detection: action off, notify or restart (restart needs retries); window 300-86400"
         " seconds",
-        "Hang 检测：动作须为 off、notify 或 restart（restart 需要重试次数），时长须在 300-86400 秒之间",
+        "Hang 检测：动作须为 off、notify 或 restart（restart 需要重试次数），"
+        "时长须在 300-86400 秒之间",
     ),
     "E_ENV_NAME": (
         "invalid environment variable name: letters, digits and _, not starting with a digit,"
@@ -210,6 +212,4 @@ RULES: dict[str, tuple[str, str]] = {
 def violation(code: str, path: str, **values: object) -> Violation:
     """Return a violation with its texts. Raises KeyError for an unknown code or missing value."""
     english, chinese = RULES[code]
-    return Violation(
-        code=code, path=path, en=english.format(**values), zh=chinese.format(**values)
-    )
+    return Violation(code=code, path=path, en=english.format(**values), zh=chinese.format(**values))

@@ -1,7 +1,7 @@
 """The specification of a job, as people write it: every field, its shape, and nothing else.
 
 Types are literal (true is not 1, "2" is not 2) and unknown fields are refused. Rules that need more
-than one field or the caller's rights belong to admission; what a decision needs later is `demand()`.
+than one field or the caller's rights are admission's; what a decision needs later is `demand()`.
 Durations are seconds unless the name says hours; memory is MiB.
 """
 
@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Literal
+
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field
 
 from muster.domain.demand import (
     Demand,
@@ -22,7 +24,6 @@ from muster.domain.demand import (
     StabilityLevel,
 )
 from muster.domain.model import Strict, Token
-from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field
 
 PRIORITIES = {"low": 10, "normal": 50, "high": 90}
 DEFAULT_HOLD_S = 600
@@ -153,7 +154,7 @@ class MetricsSpec(Strict):
 
 
 class NotificationSpec(Strict):
-    """One notification rule of this job: exactly one trigger; the channel is named, never its address."""
+    """One notification rule of this job: one trigger; the channel is named, never its address."""
 
     trigger: Literal["job_queued", "job_running", "job_abnormal", "job_failed", "job_succeeded"]
     channel: str

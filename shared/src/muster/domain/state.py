@@ -1,4 +1,4 @@
-"""The state of a job: carried whole by every event, so that one event tells where the job stands."""
+"""The state of a job: carried whole by every event, so that one event tells where it stands."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from muster.domain.model import Frozen
 
 
 class Violation(Frozen):
-    """path is a JSON path such as `$.auto_queue.max_requeues`; values of secrets never stand here."""
+    """path is a JSON path such as `$.auto_queue.max_requeues`; no value of a secret stands here."""
 
     code: str
     path: str

@@ -63,7 +63,7 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """The fact that a write is based on: `seq` is still the last one of `key` (0 = there is none)."""
+    """The fact that a write is based on: `seq` is still the last of `key` (0 = there is none)."""
 
     key: Key
     seq: int
@@ -86,7 +86,7 @@ class Follower(Protocol):
         ...
 
     async def next(self, wait: float = 0.0) -> Sequence[Recorded | Unreadable]:
-        """Return what came since, at most some hundreds; wait up to `wait` seconds for the first."""
+        """Return what came since, at most some hundreds; wait `wait` seconds for the first."""
         ...
 
     async def close(self) -> None:

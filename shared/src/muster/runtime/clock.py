@@ -1,7 +1,7 @@
 """Where the time comes from: the log server's clock, carried on by a monotonic one.
 
-A service's wall clock may step or be wrong by hours; deadlines must not care. `ServerClock` asks the
-server for its time, adds what the monotonic clock has counted since, and asks again now and then.
+A service's wall clock may step or be wrong by hours; deadlines must not care. `ServerClock` asks
+the server for its time, adds what the monotonic clock has counted since, and asks again.
 """
 
 from __future__ import annotations

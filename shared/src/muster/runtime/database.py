@@ -1,7 +1,7 @@
 """A service's own database: SQLite on a laptop, PostgreSQL in production, the same statements.
 
 Store functions are plain and synchronous, `def claim(connection, ...)`; production runs each in a
-worker thread and one transaction, the simulation calls it directly. Services never share a database.
+worker thread and one transaction, the simulation calls it directly. No two services share one.
 """
 
 from __future__ import annotations

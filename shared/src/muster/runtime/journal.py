@@ -62,7 +62,7 @@ class Journal:
         event = job_event(
             after,
             fact,
-            id=self._ids(),
+            event_id=self._ids(),
             source=self._source,
             at=first.event.time,
             traceparent=first.event.traceparent,
@@ -75,7 +75,7 @@ class Journal:
         return job_event(
             after,
             fact,
-            id=self._ids(),
+            event_id=self._ids(),
             source=self._source,
             at=at,
             traceparent=traceparent(before.event.traceparent if before else None),
@@ -86,13 +86,13 @@ class Journal:
         at = self._now(before)
         after = evolve_node(before.node if before else None, fact, at, self.owner)
         key = subjects.node_key(after.pool, after.node)
-        event = node_event(after, fact, id=self._ids(), source=self._source, at=at)
+        event = node_event(after, fact, event_id=self._ids(), source=self._source, at=at)
         return Append(event, _basis(before, key))
 
     def about_pool(self, pool: str, fact: PoolFact, basis: Basis, *, kind: str = "pool") -> Append:
         """Build the append of a fact about a pool or cluster; the basis may be another fact."""
         event = pool_event(
-            pool, fact, id=self._ids(), source=self._source, at=self.clock.now(), kind=kind
+            pool, fact, event_id=self._ids(), source=self._source, at=self.clock.now(), kind=kind
         )
         return Append(event, basis)
 

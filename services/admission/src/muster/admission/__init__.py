@@ -1,1 +1,1 @@
-"""The door: judges requests, and writes what it lets in."""
+"""Admission, the door: every request from outside is judged, carried out and answered here."""

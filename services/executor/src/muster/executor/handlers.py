@@ -79,7 +79,7 @@ class Handlers:
         self._again: set[str] = set()
         self._changes = backend.changes()
 
-    # --- what wakes it ---------------------------------------------------------------------------
+    # --- what wakes it --------------------------------------------------------------------------
 
     async def on_job(self, trigger: Trigger) -> None:
         """Something was recorded about a job."""
@@ -126,7 +126,7 @@ class Handlers:
         elif self.watch.caught_up:
             structlog.get_logger().error("workers of a job that the log does not know", job=job)
 
-    # --- one job ---------------------------------------------------------------------------------
+    # --- one job --------------------------------------------------------------------------------
 
     async def reconcile(self, tenant: str, job: str, at_least: int = 0) -> None:
         """Take every step that can be taken for a job now.
@@ -209,7 +209,7 @@ class Handlers:
             return False
         return True
 
-    # --- starting --------------------------------------------------------------------------------
+    # --- starting -------------------------------------------------------------------------------
 
     async def _launch(self, last: Recorded, names: tuple[str, ...]) -> bool:
         state = last.job
@@ -251,7 +251,7 @@ class Handlers:
             self._specs[state.job] = first.event.data.detail.spec
         return self._specs[state.job]
 
-    # --- nodes -----------------------------------------------------------------------------------
+    # --- nodes ----------------------------------------------------------------------------------
 
     async def sync_nodes(self) -> None:
         """Tell the log which nodes the cluster has."""

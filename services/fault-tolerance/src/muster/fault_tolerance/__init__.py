@@ -1,1 +1,1 @@
-"""Fault tolerance: finds broken workers and nodes, and decides what follows."""
+"""Fault tolerance: tells the causes of a failure apart and decides what follows."""

@@ -240,7 +240,7 @@ def _proof(worker: Worker | None, node: str, view: View) -> str:
     return "node fenced" if node in view.fenced else "gone"
 
 
-# --- every phase in which the job should hold nothing --------------------------------------------
+# --- every phase in which the job should hold nothing ------------------------------------------
 
 
 def _clearing(state: JobState, view: View, now: datetime) -> Step | None:

@@ -1,7 +1,7 @@
 """The auto-queue contract: limits on the time of each queueing and on the number of requeues.
 
-Pure. `after_release` follows the one table in `muster.domain.causes`; `on_deadline` is asked whenever
-a queue clock is over, as often as it likes.
+Pure. `on_release` follows the one table in `muster.domain.causes`; `on_deadline` is asked whenever
+a queue clock may be over, as often as anybody likes.
 """
 
 from __future__ import annotations

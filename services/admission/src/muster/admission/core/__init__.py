@@ -1,0 +1,1 @@
+"""Admission's decisions: pure functions over frozen values."""

@@ -1,0 +1,248 @@
+"""Wake on a request, judge it, record what follows, answer. A request told twice is one request."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from pydantic import ValidationError
+
+from muster.admission.core import decide, rules
+from muster.bus import Bus, Trigger
+from muster.contracts import requests as r
+from muster.contracts import subjects
+from muster.contracts.checking import check
+from muster.contracts.events import first_error
+from muster.domain import facts as f
+from muster.domain import nodes as n
+from muster.domain.demand import NodePolicy
+from muster.domain.errors import Conflict, Permanent
+from muster.domain.rules import violation
+from muster.domain.spec import JobSpec, priority_of, queue_limits
+from muster.domain.state import JobState
+from muster.domain.violations import Violation
+from muster.log import Recorded
+from muster.runtime.journal import Journal
+from muster.runtime.tracing import continued
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a request came to."""
+
+    violations: tuple[Violation, ...] = ()
+    job: JobState | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request that was read without violations."""
+
+    tenant: str
+    id: str
+    body: r.Request
+
+
+class Handlers:
+    """Everything admission reacts to."""
+
+    def __init__(self, journal: Journal, bus: Bus) -> None:
+        self._journal, self._bus = journal, bus
+
+    async def on_request(self, trigger: Trigger) -> None:
+        """Carry out a request and answer it. What cannot be answered is parked with the reason."""
+        address = subjects.parse(trigger.subject)
+        tenant, verb = address.names[0], address.event
+        head = _head(trigger.body)
+        with continued(head.traceparent):
+            body, violations = _read(verb, head)
+            outcome = Outcome(violations)
+            if body is not None:
+                outcome = await self._carry_out(Asked(tenant, head.id, body))
+            await self._bus.answer(self._answer(tenant, verb, head.id, outcome))
+
+    def _answer(self, tenant: str, verb: str, request: str, outcome: Outcome) -> r.Answer:
+        job = outcome.job
+        return r.Answer(
+            request=request,
+            tenant=tenant,
+            verb=verb,
+            accepted=not outcome.violations,
+            job=job.job if job else None,
+            phase=job.phase.value if job else None,
+            violations=outcome.violations,
+            at=self._journal.clock.now(),
+        )
+
+    async def _carry_out(self, asked: Asked) -> Outcome:
+        match asked.body:
+            case r.Submit():
+                return await self._submit(asked, asked.body)
+            case r.JobRequest():
+                return await self._change(asked, asked.body)
+            case r.NodeRequest():
+                return await self._node(asked, asked.body)
+            case _:
+                raise Permanent(f"request {asked.body.verb} has no handler")
+
+    # --- submit ---------------------------------------------------------------------------------
+
+    async def _submit(self, asked: Asked, body: r.Submit) -> Outcome:
+        job, digest = r.job_id(asked.tenant, asked.id), _digest(body)
+        known = await self._journal.job(asked.tenant, job, leader=True)
+        if known is not None:
+            return await self._again(asked, known, digest)
+        spec, shape = check(JobSpec, json.dumps(body.spec), "$.spec")
+        if spec is None:
+            return Outcome(tuple(shape))
+        try:
+            return await self._record(asked, body, spec, job, digest)
+        except Conflict:
+            return await self._submit(asked, body)
+
+    async def _again(self, asked: Asked, known: Recorded, digest: str) -> Outcome:
+        """The same id again: the same body gets the same answer, another one is refused."""
+        history = await self._journal.log.history(subjects.job_key(asked.tenant, known.job.job))
+        events = [item.event for item in history if isinstance(item, Recorded)]
+        if events[0].data.detail.digest != digest:
+            return Outcome((violation("E_REQUEST_REUSED", "$.id", request=asked.id),))
+        refused = [e.data.detail for e in events if isinstance(e.data.detail, f.Rejected)]
+        return Outcome(refused[0].violations if refused else (), known.job)
+
+    async def _record(
+        self, asked: Asked, body: r.Submit, spec: JobSpec, job: str, digest: str
+    ) -> Outcome:
+        violations = rules.violations_of(spec)
+        submitted = f.Submitted(
+            tenant=asked.tenant,
+            job=job,
+            user=body.user,
+            pool=spec.resource.pool,
+            request=asked.id,
+            digest=digest,
+            spec=spec,
+            demand=spec.demand(),
+        )
+        verdict = f.Rejected(violations=violations) if violations else f.Admitted()
+        first = self._journal.about_job(None, submitted)
+        second = self._journal.about_same_job(first, verdict)
+        written = await self._journal.record_all([first, second])
+        return Outcome(violations, written[-1].job)
+
+    # --- requests about a job -------------------------------------------------------------------
+
+    async def _change(self, asked: Asked, body: r.JobRequest) -> Outcome:
+        violations = tuple(_violations_of(body))
+        if violations:
+            return Outcome(violations)
+        refused: list[Violation] = []
+
+        def verdict(last: Recorded, now: datetime) -> f.Fact | None:
+            found = _decide(last.job, body, asked.id)
+            refused[:] = [found] if isinstance(found, Violation) else []
+            return None if isinstance(found, Violation) else found
+
+        last = await self._journal.advance(asked.tenant, body.job, verdict)
+        if last is None:
+            unknown = violation("E_JOB_UNKNOWN", "$.job", job=body.job, tenant=asked.tenant)
+            return Outcome((unknown,))
+        return Outcome(tuple(refused), last.job)
+
+    # --- requests about a node ------------------------------------------------------------------
+
+    async def _node(self, asked: Asked, body: r.NodeRequest) -> Outcome:
+        refused: list[Violation] = []
+
+        def verdict(state: n.NodeState | None, now: datetime) -> n.NodeFact | None:
+            found = decide.node(state, body.node, _node_fact(body, asked.id, now))
+            refused[:] = [found] if isinstance(found, Violation) else []
+            return None if isinstance(found, Violation) else found
+
+        await self._journal.advance_node(body.pool, body.node, verdict)
+        return Outcome(tuple(refused))
+
+
+# --- reading a request -------------------------------------------------------------------------
+
+
+def _head(body: bytes) -> r.RequestHead:
+    try:
+        return r.RequestHead.model_validate_json(body)
+    except ValidationError as error:
+        raise Permanent(f"the request cannot be answered: {first_error(error)}") from error
+
+
+def _read(verb: str, head: r.RequestHead) -> tuple[r.Request | None, tuple[Violation, ...]]:
+    model = r.REQUESTS.get(verb)
+    if model is None:
+        known = ", ".join(sorted(r.REQUESTS))
+        return None, (violation("E_VERB", "$.type", verb=verb, known=known),)
+    if head.type != r.request_type(verb, model.version):
+        detail = f"type must be {r.request_type(verb, model.version)}"
+        return None, (violation("E_REQUEST", "$.type", detail=detail),)
+    body, violations = check(model, json.dumps(head.data), "$.data")
+    return body, tuple(violations)
+
+
+def _digest(body: r.Submit) -> str:
+    text = json.dumps([body.user, dict(body.spec)], sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+# --- deciding about a job ----------------------------------------------------------------------
+
+
+def _violations_of(body: r.JobRequest) -> list[Violation]:
+    match body:
+        case r.Respecify(auto_queue=None, node_policy=None):
+            return [violation("E_NOTHING", "$.data")]
+        case r.Resume(auto_queue=queue) | r.Respecify(auto_queue=queue) if queue is not None:
+            return list(rules.queue_violations(queue, "$.data.auto_queue"))
+        case r.Relabel():
+            return list(rules.label_violations(dict(body.labels), "$.data.labels"))
+        case _:
+            return []
+
+
+def _decide(state: JobState, body: r.JobRequest, request: str) -> decide.Verdict:
+    by = body.user
+    match body:
+        case r.Stop():
+            return decide.stop(state, by, request)
+        case r.Resume():
+            limits = queue_limits(body.auto_queue) if body.auto_queue else None
+            return decide.resume(state, by, request, limits)
+        case r.Respecify():
+            queue = (queue_limits(body.auto_queue),) if body.auto_queue else None
+            policy = body.node_policy
+            return decide.respecify(
+                state,
+                by,
+                request,
+                queue,
+                NodePolicy(type=policy.type, nodes=policy.nodes) if policy else None,
+            )
+        case r.Prioritise():
+            return decide.prioritise(state, by, request, priority_of(body.priority))
+        case r.Relabel():
+            return decide.relabel(state, by, request, dict(body.labels))
+        case _:
+            raise Permanent(f"request {body.verb} has no handler")
+
+
+_NODE_FACTS: dict[type[r.NodeRequest], Callable[..., n.NodeFact]] = {
+    r.CordonNode: n.NodeCordoned,
+    r.UncordonNode: n.NodeUncordoned,
+    r.DrainNode: n.NodeDrained,
+    r.FenceNode: n.NodeFenced,
+}
+
+
+def _node_fact(body: r.NodeRequest, request: str, now: datetime) -> n.NodeFact:
+    if isinstance(body, r.ReclaimNode):
+        deadline = now + timedelta(seconds=body.notice_s)
+        return n.NodeReclaiming(deadline=deadline, by=body.user, request=request)
+    return _NODE_FACTS[type(body)](by=body.user, request=request)

@@ -1,0 +1,1 @@
+"""Fault tolerance's decisions: pure functions over frozen values."""

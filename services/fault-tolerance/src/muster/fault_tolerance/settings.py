@@ -1,0 +1,16 @@
+"""Settings of fault tolerance, from the environment (prefix MUSTER_FAULT_TOLERANCE_)."""
+
+from __future__ import annotations
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class FaultToleranceSettings(BaseSettings):
+    """sweep_s: seconds between two looks at the index of deadlines."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="MUSTER_FAULT_TOLERANCE_", extra="forbid", frozen=True
+    )
+
+    sweep_s: float = Field(default=1.0, gt=0, le=60)
