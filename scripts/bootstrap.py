@@ -28,6 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 STAMP = VENV / "muster-ready.json"
+PLACE = VENV / "muster-root"
 LOCK = ROOT / ".venv.lock"
 TOOLS = ROOT / ".tools"
 PROFILES = ("runtime", "dev")
@@ -105,8 +106,9 @@ def prepare(profile: str) -> None:
     wanted = digest(profile)
     print(f"bootstrap: setting up .venv for {profile} (once; about a minute)", file=sys.stderr)
     STAMP.unlink(missing_ok=True)
-    if not works([PYTHON, "-c", "import sys; sys.exit(sys.version_info < (3, 11))"]):
+    if not is_usable():
         create()
+    PLACE.write_text(str(ROOT))
     pip = find_pip()
     for name in ("build", profile):
         pip_install(pip, "--require-hashes", "--requirement", requirements(name))
@@ -118,6 +120,17 @@ def prepare(profile: str) -> None:
     print(f"bootstrap: ready in {time.monotonic() - began:.0f} s", file=sys.stderr)
 
 
+def is_usable() -> bool:
+    """False if the environment is of another Python than this one, whose pip fills it, or of
+    another place: the commands in its bin/ name their Python by its full path.
+    """
+    if PLACE.exists() and PLACE.read_text() != str(ROOT):
+        return False
+    return works(
+        [PYTHON, "-c", f"import sys; sys.exit(sys.version_info[:2] != {sys.version_info[:2]})"]
+    )
+
+
 def create() -> None:
     """An empty environment, without pip: that needs no ensurepip, and is quick."""
     if VENV.exists():
@@ -125,12 +138,13 @@ def create() -> None:
     if works([sys.executable, "-m", "venv", "--without-pip", VENV]):
         return
     shutil.rmtree(VENV, ignore_errors=True)
-    TOOLS.mkdir(exist_ok=True)
-    target = TOOLS / "virtualenv"
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(target)]
-    if not target.exists() and not works([*pip, "virtualenv"]):
+    pip = [sys.executable, "-m", "pip"]
+    if not works([*pip, "--version"]):
         raise OSError(f"{sys.executable} has neither venv nor pip: {HELP}")
-    run([sys.executable, "-m", "virtualenv", "--quiet", "--no-pip", VENV], PYTHONPATH=str(target))
+    # An explicit target is the one place that pip accepts also where the system's are closed to it.
+    pinned = ("--require-hashes", "--requirement", requirements("virtualenv"))
+    pip_install(pip, "--upgrade", "--target", TOOLS, *pinned)
+    run([sys.executable, "-m", "virtualenv", "--quiet", "--no-pip", VENV], PYTHONPATH=str(TOOLS))
 
 
 def find_pip() -> list[str | Path]:
@@ -173,7 +187,8 @@ def environment() -> dict[str, str]:
     """The user's environment without what would send packages elsewhere than into .venv."""
     unwanted = {"PYTHONHOME", "PYTHONPATH", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "VIRTUAL_ENV"}
     kept = {name: value for name, value in os.environ.items() if name not in unwanted}
-    return kept | {"PIP_USER": "0", "PIP_REQUIRE_VIRTUALENV": "0"}
+    ours = {"PIP_USER": "0", "PIP_REQUIRE_VIRTUALENV": "0", "PIP_ROOT_USER_ACTION": "ignore"}
+    return kept | ours
 
 
 if __name__ == "__main__":
