@@ -11,6 +11,7 @@ from datetime import datetime
 
 from muster.contracts import subjects
 from muster.contracts.events import Event, job_event, node_event, pool_event
+from muster.contracts.tracing import traceparent
 from muster.domain.edges import Owner
 from muster.domain.errors import Conflict, Temporary
 from muster.domain.evolve import evolve
@@ -21,7 +22,6 @@ from muster.domain.state import JobState
 from muster.log import Append, Basis, EventLog, Recorded
 from muster.runtime.clock import Clock
 from muster.runtime.ids import Ids
-from muster.runtime.tracing import traceparent
 
 TRIES = 20
 """Conflicts in a row before the trigger is left to come again."""

@@ -1,0 +1,160 @@
+"""Questions to a NATS server and their answers, for the adapter of the log and for nothing else.
+
+One subscription carries the answers to all questions of a log; each question has its own token in
+the reply subject. Translates what the client library raises; decides nothing about events.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
+from nats.errors import Error as NatsError
+from nats.errors import MaxPayloadError
+
+from muster.domain.errors import Permanent, Temporary
+
+STATUS = "Status"
+NO_RESPONDERS = "503"
+POLL_S = 0.05
+
+OnMessage = Callable[[Msg], None]
+
+
+class Unanswered(Temporary):
+    """Nobody answered in time: the server, its stream's leader or the way there is away."""
+
+
+class Refused(Exception):
+    """The server answered with an error of its API."""
+
+    def __init__(self, code: int, err_code: int, description: str) -> None:
+        super().__init__(f"{description} ({err_code or code})")
+        self.code, self.err_code, self.description = code, err_code, description
+
+
+class Wire:
+    """Requests over one connection, which belongs to somebody else."""
+
+    def __init__(self, connection: Client) -> None:
+        self.connection = connection
+        self._subscription: Subscription | None = None
+        self._subscribing = asyncio.Lock()
+        self._prefix = ""
+        self._count = 0
+        self._waiting: dict[str, OnMessage] = {}
+
+    async def open_inbox(self, on_message: OnMessage) -> str:
+        """Return a reply subject whose messages go to `on_message` until `close_inbox`."""
+        if self._subscription is None:
+            await self._subscribe()
+        self._count += 1
+        inbox = f"{self._prefix}{self._count}"
+        self._waiting[inbox] = on_message
+        return inbox
+
+    def close_inbox(self, inbox: str) -> None:
+        """Forget a reply subject; what still comes for it is dropped."""
+        self._waiting.pop(inbox, None)
+
+    async def _subscribe(self) -> None:
+        async with self._subscribing:
+            if self._subscription is None:
+                prefix = f"{self.connection.new_inbox()}."
+                subscription = await self.connection.subscribe(f"{prefix}*", cb=self._dispatch)
+                self._prefix, self._subscription = prefix, subscription
+
+    async def _dispatch(self, message: Msg) -> None:
+        receive = self._waiting.get(message.subject)
+        if receive is not None:
+            receive(message)
+
+    async def send(
+        self, subject: str, body: bytes, reply: str = "", headers: dict[str, str] | None = None
+    ) -> None:
+        """Hand a message to the connection. Raises Unanswered when it cannot go out now.
+
+        While the connection is away nothing is buffered: a write that nobody waits for any more
+        must not reach the log a minute later.
+        """
+        if not self.connection.is_connected:
+            raise Unanswered("not connected to NATS")
+        try:
+            await self.connection.publish(subject, body, reply=reply, headers=headers)
+        except MaxPayloadError as error:
+            raise Permanent(f"{len(body)} bytes are more than the server takes") from error
+        except NatsError as error:
+            raise Unanswered(f"not sent: {error}") from error
+
+    async def ask(
+        self,
+        subject: str,
+        body: bytes,
+        headers: dict[str, str] | None = None,
+        *,
+        timeout: float,
+    ) -> Msg:
+        """Send and return the one answer. Raises Unanswered."""
+        answer: asyncio.Future[Msg] = asyncio.get_running_loop().create_future()
+
+        def receive(message: Msg) -> None:
+            if not answer.done():
+                answer.set_result(message)
+
+        inbox = await self.open_inbox(receive)
+        try:
+            async with asyncio.timeout(timeout):
+                await self.send(subject, body, inbox, headers)
+                message = await answer
+        except TimeoutError as error:
+            raise Unanswered(f"no answer on {subject} within {timeout:g} s") from error
+        finally:
+            self.close_inbox(inbox)
+        if not message.data and status_of(message) == NO_RESPONDERS:
+            raise Unanswered(f"nobody serves {subject} now")
+        return message
+
+    async def call(
+        self, subject: str, arguments: Mapping[str, object] | None = None, *, timeout: float
+    ) -> dict[str, Any]:
+        """Ask the JetStream API. Raises Refused with what it refuses, Unanswered."""
+        body = json.dumps(arguments).encode() if arguments else b""
+        message = await self.ask(subject, body, timeout=timeout)
+        return parsed(message.data)
+
+    async def connected(self, seconds: float) -> bool:
+        """Wait until the connection is there, at most so long; False if it is not."""
+        end = asyncio.get_running_loop().time() + seconds
+        while not self.connection.is_connected:
+            if self.connection.is_closed or asyncio.get_running_loop().time() >= end:
+                return False
+            await asyncio.sleep(POLL_S)
+        return True
+
+    async def close(self) -> None:
+        """Give the subscription back; the connection stays."""
+        subscription, self._subscription = self._subscription, None
+        if subscription is not None and not self.connection.is_closed:
+            await subscription.unsubscribe()
+
+
+def status_of(message: Msg) -> str | None:
+    """Return the inline status of a message without a body (404, 408, 503), None if it has none."""
+    return message.headers.get(STATUS) if message.headers else None
+
+
+def parsed(body: bytes) -> dict[str, Any]:
+    """Read an answer of the API. Raises Refused when it is an error."""
+    answer: dict[str, Any] = json.loads(body)
+    if error := answer.get("error"):
+        raise Refused(
+            int(error.get("code", 0)),
+            int(error.get("err_code", 0)),
+            str(error.get("description", "refused")),
+        )
+    return answer
