@@ -65,3 +65,10 @@ class Bus(Protocol):
     async def broadcast(self, subject: str, body: bytes) -> None:
         """Send to whoever listens now (telemetry, log lines); may be lost, must never block."""
         ...
+
+    async def waiting(self, consumer: Consumer) -> int:
+        """Return how many messages a durable consumer has still to handle.
+
+        Raises Permanent when the server has no such consumer, Temporary when nobody can say.
+        """
+        ...
