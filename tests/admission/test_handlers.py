@@ -1,0 +1,252 @@
+"""Requests on the log in memory: carried out once, answered always, parked when unanswerable."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from muster.admission.handlers import Handlers
+from muster.bus import Trigger
+from muster.contracts import subjects
+from muster.contracts.requests import Answer, job_id, request_type
+from muster.domain import facts as f
+from muster.domain.edges import Owner
+from muster.domain.errors import Permanent
+from muster.domain.nodes import NodeCondition, NodeJoined, NodeShape
+from muster.domain.phases import Phase
+from muster.log import Recorded
+from muster.log.memory import MemoryLog, Store
+from muster.runtime.journal import Journal
+from tests.support.lives import START
+
+SPEC = {"name": "train", "image": "i", "command": ["x"], "resource": {"type": "spot"}}
+
+
+class Bench:
+    """A store, a clock that stands still, and admission over them."""
+
+    def __init__(self) -> None:
+        self.at = START
+        self.log = MemoryLog(Store(self.now))
+        self.answers: list[Answer] = []
+        self.count = 0
+        self.handlers = Handlers(self.journal(Owner.ADMISSION), self)
+
+    def now(self) -> datetime:
+        return self.at
+
+    def monotonic(self) -> float:
+        return 0.0
+
+    def ids(self) -> str:
+        self.count += 1
+        return f"id{self.count}"
+
+    def journal(self, owner: Owner) -> Journal:
+        return Journal(owner, self.log, self, self.ids)
+
+    async def consume(self, subscription: Any) -> None: ...
+
+    async def broadcast(self, subject: str, body: bytes) -> None: ...
+
+    async def answer(self, answer: Answer) -> None:
+        self.answers.append(answer)
+
+    async def ask(self, verb: str, data: Any, request: str = "r1", **head: Any) -> Answer:
+        envelope = {
+            "specversion": "1.0",
+            "id": request,
+            "source": "test",
+            "type": request_type(verb),
+            "data": data,
+        }
+        await self.send(verb, json.dumps(envelope | head).encode())
+        return self.answers[-1]
+
+    async def send(self, verb: str, body: bytes) -> None:
+        await self.handlers.on_request(Trigger(f"requests.acme.{verb}", 1, self.at, 1, body))
+
+    async def submit(self, request: str = "r1", **spec: Any) -> Answer:
+        return await self.ask("submit", {"user": "ann", "spec": SPEC | spec}, request)
+
+    async def last(self, job: str) -> Recorded:
+        found = await self.log.last(subjects.job_key("acme", job))
+        assert found is not None
+        return found
+
+
+async def test_a_good_job_is_submitted_and_admitted_in_one_batch() -> None:
+    bench = Bench()
+    answer = await bench.submit()
+    assert (answer.accepted, answer.phase) == (True, "queued")
+    assert answer.job == job_id("acme", "r1")
+    history = await bench.log.history(subjects.job_key("acme", answer.job))
+    assert [item.event.type for item in history if isinstance(item, Recorded)] == [
+        "muster.job.submitted.v1",
+        "muster.job.admitted.v1",
+    ]
+
+
+async def test_the_same_request_again_is_the_same_job_and_the_same_answer() -> None:
+    bench = Bench()
+    first, again = await bench.submit(), await bench.submit()
+    assert (first.job, first.accepted) == (again.job, again.accepted)
+    assert await bench.log.end() == 2
+
+
+async def test_the_same_id_with_another_body_is_refused() -> None:
+    bench = Bench()
+    await bench.submit()
+    answer = await bench.submit(name="other")
+    assert [v.code for v in answer.violations] == ["E_REQUEST_REUSED"]
+    assert await bench.log.end() == 2
+
+
+async def test_a_broken_rule_leaves_a_rejected_job_with_every_violation() -> None:
+    bench = Bench()
+    answer = await bench.submit(resource={"type": "idle", "priority": 5, "guarantee": True})
+    assert not answer.accepted
+    assert [v.code for v in answer.violations] == ["E_IDLE_PRIORITY", "E_IDLE_GUARANTEE"]
+    assert answer.job is not None
+    assert (await bench.last(answer.job)).job.phase is Phase.REJECTED
+    assert (
+        await bench.submit(resource={"type": "idle", "priority": 5, "guarantee": True})
+    ) == answer
+
+
+@pytest.mark.parametrize(
+    ("data", "path"),
+    [
+        ({"user": "ann"}, "$.data.spec"),
+        ({"user": "", "spec": {}}, "$.data.user"),
+        ([], "$.data"),
+        ({"user": "ann", "spec": {}, "extra": 1}, "$.data.extra"),
+        ({"user": "ann", "spec": SPEC | {"name": 5}}, "$.spec.name"),
+    ],
+)
+async def test_a_wrong_shape_is_answered_with_the_field(data: Any, path: str) -> None:
+    bench = Bench()
+    answer = await bench.ask("submit", data)
+    assert not answer.accepted
+    assert path in [v.path for v in answer.violations]
+    assert await bench.log.end() == 0
+
+
+async def test_an_unknown_verb_and_a_foreign_type_are_answered() -> None:
+    bench = Bench()
+    answer = await bench.ask("explode", {})
+    assert [v.code for v in answer.violations] == ["E_VERB"]
+    answer = await bench.ask("stop", {"user": "a", "job": "j"}, type="muster.request.submit.v1")
+    assert [v.code for v in answer.violations] == ["E_REQUEST"]
+
+
+@pytest.mark.parametrize("body", [b"", b"nonsense", b"[]", b'{"id": "a b"}', b"\xff\xfe"])
+async def test_what_has_no_identity_cannot_be_answered_and_is_parked(body: bytes) -> None:
+    bench = Bench()
+    with pytest.raises(Permanent, match="cannot be answered"):
+        await bench.send("submit", body)
+    assert bench.answers == []
+
+
+class TestOneJob:
+    async def queued(self) -> tuple[Bench, str]:
+        bench = Bench()
+        answer = await bench.submit(
+            auto_queue={"enabled": True, "max_queue_hours": 1, "max_requeues": 1}
+        )
+        assert answer.job is not None
+        return bench, answer.job
+
+    async def test_stop_is_carried_out_once(self) -> None:
+        bench, job = await self.queued()
+        for _ in range(2):
+            answer = await bench.ask("stop", {"user": "ann", "job": job}, "r2")
+            assert (answer.accepted, answer.phase) == (True, "stopped")
+        assert await bench.log.end() == 3
+
+    async def test_a_finished_job_cannot_be_stopped_or_resumed(self) -> None:
+        bench, job = await self.queued()
+        await bench.ask("stop", {"user": "ann", "job": job}, "r2")
+        answer = await bench.ask("resume", {"user": "ann", "job": job}, "r4")
+        assert [v.code for v in answer.violations] == ["E_STATE"]
+        assert "stopped" in answer.violations[0].en
+        assert "已停止" in answer.violations[0].zh
+
+    async def test_resume_with_other_limits_starts_every_count_again(self) -> None:
+        bench, job = await self.queued()
+        journal = bench.journal(Owner.REQUEUE)
+        append = journal.about_job(await bench.last(job), f.QueueTimedOut(entry=1))
+        await journal.record(append)
+        bench.at += timedelta(hours=5)
+        queue = {"enabled": True, "max_queue_hours": 12, "max_requeues": 3}
+        answer = await bench.ask("resume", {"user": "ann", "job": job, "auto_queue": queue}, "r2")
+        assert answer.accepted
+        state = (await bench.last(job)).job
+        assert (state.phase, state.queue_entry, state.requeues_left) == (Phase.QUEUED, 2, 3)
+        assert state.deadlines["queue"] == bench.at + timedelta(hours=12)  # type: ignore[index]
+
+    async def test_a_new_limit_counts_from_the_start_of_the_entry(self) -> None:
+        bench, job = await self.queued()
+        entered = (await bench.last(job)).job.entered_at
+        assert entered is not None
+        bench.at += timedelta(minutes=30)
+        queue = {"enabled": True, "max_queue_hours": 2, "max_requeues": 1}
+        await bench.ask("respecify", {"user": "ann", "job": job, "auto_queue": queue}, "r2")
+        state = (await bench.last(job)).job
+        assert state.deadlines["queue"] == entered + timedelta(hours=2)  # type: ignore[index]
+
+    async def test_respecify_needs_something_to_change(self) -> None:
+        bench, job = await self.queued()
+        answer = await bench.ask("respecify", {"user": "ann", "job": job}, "r2")
+        assert [v.code for v in answer.violations] == ["E_NOTHING"]
+
+    async def test_priority_and_labels(self) -> None:
+        bench, job = await self.queued()
+        await bench.ask("prioritise", {"user": "ann", "job": job, "priority": "high"}, "r2")
+        await bench.ask("relabel", {"user": "ann", "job": job, "labels": {"team": "x"}}, "r3")
+        state = (await bench.last(job)).job
+        assert (state.demand.priority, dict(state.labels)) == (90, {"team": "x"})
+
+    async def test_a_job_of_another_tenant_does_not_exist(self) -> None:
+        bench, _ = await self.queued()
+        answer = await bench.ask("stop", {"user": "ann", "job": "j404"}, "r2")
+        assert [v.code for v in answer.violations] == ["E_JOB_UNKNOWN"]
+
+
+class TestNodes:
+    async def bench(self) -> Bench:
+        bench = Bench()
+        journal = bench.journal(Owner.EXECUTOR)
+        shape = NodeShape(gpus=8, gpu_model="x", cpus=8, memory_mib=1024)
+        fact = NodeJoined(pool="default", node="n1", cluster="c", shape=shape)
+        await journal.record(journal.about_node(None, fact))
+        return bench
+
+    async def condition(self, bench: Bench) -> tuple[NodeCondition, bool]:
+        found = await bench.log.last(subjects.node_key("default", "n1"))
+        assert found is not None
+        return found.node.condition, found.node.cordoned
+
+    async def test_cordon_drain_and_uncordon(self) -> None:
+        bench = await self.bench()
+        await bench.ask("drain_node", {"user": "op", "node": "n1"})
+        assert await self.condition(bench) == (NodeCondition.READY, True)
+        await bench.ask("uncordon_node", {"user": "op", "node": "n1"}, "r2")
+        assert await self.condition(bench) == (NodeCondition.READY, False)
+
+    async def test_a_reclaim_names_its_deadline_and_is_one_for_one_request(self) -> None:
+        bench = await self.bench()
+        for _ in range(2):
+            answer = await bench.ask("reclaim_node", {"user": "op", "node": "n1", "notice_s": 9})
+            assert answer.accepted
+        found = await bench.log.last(subjects.node_key("default", "n1"))
+        assert found is not None
+        assert (found.node.deadline, found.node.version) == (START + timedelta(seconds=9), 2)
+
+    async def test_an_unknown_node_is_named(self) -> None:
+        bench = await self.bench()
+        answer = await bench.ask("cordon_node", {"user": "op", "node": "n2"})
+        assert [v.code for v in answer.violations] == ["E_NODE_UNKNOWN"]
