@@ -52,6 +52,9 @@ class Bench:
 
     async def broadcast(self, subject: str, body: bytes) -> None: ...
 
+    async def waiting(self, consumer: Any) -> int:
+        return 0
+
     async def answer(self, answer: Answer) -> None:
         self.answers.append(answer)
 
