@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from muster.domain.model import Frozen, Instant
+from muster.domain.model import Frozen, Instant, Token
 
 
 class PoolFact(Frozen):
@@ -40,14 +40,30 @@ class RoundDecided(PoolFact):
     remainder: int = 0
 
 
+class WaitingJob(Frozen):
+    """Why a queued job is not placed yet. code: stable, few values. ahead: jobs before it."""
+
+    tenant: Token
+    job: Token
+    code: str
+    en: str
+    zh: str
+    ahead: int
+
+
 class PoolSummary(PoolFact):
-    """Capacity of the pool at a glance. why: job -> reason it is not running yet, compactly."""
+    """Capacity of the pool at a glance, and why jobs wait there.
+
+    nodes, gpus: that may take new work. gpus_free: of these, what nobody has a claim on.
+    waiting: how many jobs are queued. queue: the first of them, in order, at most some dozens.
+    """
 
     event: ClassVar[str] = "summary"
     nodes: int
     gpus: int
     gpus_free: int
     waiting: int
+    queue: tuple[WaitingJob, ...] = ()
 
 
 POOL_FACTS: dict[str, type[PoolFact]] = {fact.event: fact for fact in PoolFact.__subclasses__()}

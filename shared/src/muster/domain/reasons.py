@@ -47,10 +47,8 @@ _TEXTS: dict[ReasonCode, tuple[str, str]] = {
     ),
     ReasonCode.WAITING: ("waiting: {why}", "等待中：{why_zh}"),
     ReasonCode.NEVER_FITS: (
-        "no node of pool {pool} can ever hold a worker of this job: {need} needed, largest node has"
-        " {have}; ask for less or choose another pool",
-        "资源池 {pool} 中没有任何节点能容纳该任务的一个 Worker：需要 {need}，最大节点为 {have}；"
-        "请减少申请量或更换资源池",
+        "pool {pool} can never hold this job: {why}; ask for less or choose another pool",
+        "资源池 {pool} 永远无法容纳该任务：{why_zh}；请减少申请量或更换资源池",
     ),
     ReasonCode.INSUFFICIENT_CAPACITY: (
         "insufficient spot capacity: {need} x {spec} needed, {have} schedulable",

@@ -1,0 +1,82 @@
+"""Which nodes a job may use at all, room aside, and what shuts the others.
+
+One predicate for placement, eviction, explanation and the question whether a job can ever fit.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from muster.domain.demand import Demand, NodePolicyType, Role
+from muster.domain.nodes import NodeCondition, NodeShape, NodeState
+from muster.domain.state import JobState
+from muster.scheduler.core.policy import Policy
+
+
+class Shut(StrEnum):
+    """Why a node takes no worker of a job."""
+
+    GONE = "gone"
+    LOST = "lost"
+    FENCED = "fenced"
+    RECLAIMING = "reclaiming"
+    DRAINING = "draining"
+    CORDONED = "cordoned"
+    POLICY = "policy"
+    AVOID = "avoid"
+    SPOT = "spot"
+
+
+_CONDITIONS = {
+    NodeCondition.GONE: Shut.GONE,
+    NodeCondition.LOST: Shut.LOST,
+    NodeCondition.FENCED: Shut.FENCED,
+    NodeCondition.RECLAIMING: Shut.RECLAIMING,
+}
+
+
+def shut(node: NodeState, state: JobState, policy: Policy) -> Shut | None:
+    """Return what keeps a job off a node now, None if nothing does."""
+    for_ever = barred(node, state.demand, policy)
+    if for_ever is not None:
+        return for_ever
+    if node.condition in _CONDITIONS:
+        return _CONDITIONS[node.condition]
+    if node.cordoned:
+        return Shut.DRAINING if node.draining else Shut.CORDONED
+    return Shut.AVOID if node.node in state.avoid else None
+
+
+def barred(node: NodeState, demand: Demand, policy: Policy) -> Shut | None:
+    """Return what keeps a job off a node whatever the node's condition, None if nothing does."""
+    if demand.node_policy is not None and not demand.node_policy.allows(node.node):
+        return Shut.POLICY
+    if node.shape.spot and (demand.guarantee or demand.resource_class not in policy.on_spot):
+        return Shut.SPOT
+    return None
+
+
+def is_there(node: NodeState) -> bool:
+    """Tell whether the node belongs to the pool, in whatever condition."""
+    return node.condition is not NodeCondition.GONE
+
+
+def serves(shape: NodeShape, role: Role) -> bool:
+    """Tell whether a node has the GPU model that a role asks for."""
+    return not role.gpus or role.gpu_model is None or role.gpu_model == shape.gpu_model
+
+
+def wants_absent(demand: Demand, present: frozenset[str]) -> tuple[str, ...]:
+    """Return the nodes that a `NodeIn` names and the pool does not have."""
+    policy = demand.node_policy
+    if policy is None or policy.type is not NodePolicyType.NODE_IN:
+        return ()
+    return tuple(node for node in policy.nodes if node not in present)
+
+
+def second_choice(node: NodeState, demand: Demand) -> bool:
+    """Tell whether a node is used only when the gang does not fit without it.
+
+    A node under suspicion; for jobs that may use spot capacity, every other node.
+    """
+    return node.suspected or (not node.shape.spot and demand.tier < 2)

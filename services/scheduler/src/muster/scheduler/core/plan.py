@@ -1,0 +1,132 @@
+"""`plan(snapshot, policy) -> Plan`: the whole queue in one round, the same for the same snapshot.
+
+Called by the cycle, by dry runs, by `explain` and by the simulation; there is no second scheduler.
+Measures no time: the work of a round is bounded by counts, and what was not reached is named.
+"""
+
+from __future__ import annotations
+
+from muster.domain.demand import ResourceClass
+from muster.domain.facts import Declined, Unscheduled
+from muster.domain.state import JobState
+from muster.scheduler.core import clocks
+from muster.scheduler.core.fitting import Shape, never_fits, shape_of, shut_out
+from muster.scheduler.core.placement import Shortfall
+from muster.scheduler.core.policy import Policy
+from muster.scheduler.core.rank import Level, level, rank
+from muster.scheduler.core.round import Round, Search
+from muster.scheduler.core.snapshot import JobKey, Listed, Snapshot
+from muster.scheduler.core.texts import insufficient_capacity
+from muster.scheduler.core.verdicts import Decision, Move, Plan, Verdict, Waiting
+
+
+def plan(snapshot: Snapshot, policy: Policy) -> Plan:
+    """Decide one round."""
+    queue = Queue(Round(snapshot, policy))
+    queue.round.keep_up()
+    for job in in_order(snapshot):
+        queue.consider(job)
+    return Plan(
+        snapshot=snapshot,
+        policy=policy,
+        moves=tuple(queue.round.moves),
+        verdicts=queue.verdicts,
+        board=queue.round.board,
+        next_at=clocks.next_at(snapshot, policy),
+        cursor=queue.cursor,
+    )
+
+
+def in_order(snapshot: Snapshot) -> list[Listed]:
+    """Return the queue, first in line first."""
+    return sorted(snapshot.queued, key=lambda job: rank(job.state))
+
+
+class Queue:
+    """The jobs of one round, one after the other. Remembers which shapes failed."""
+
+    def __init__(self, made: Round) -> None:
+        self.round = made
+        self.verdicts: dict[JobKey, Verdict] = {}
+        self.cursor: JobKey | None = None
+        self._policy, self._now = made.policy, made.snapshot.now
+        self._never: dict[Shape, Verdict | None] = {}
+        self._no_room: dict[Shape, Verdict] = {}
+        self._no_way: dict[Shape, Level] = {}
+        self._attempts = self._searches = 0
+        queued = {job.key for job in made.snapshot.queued}
+        self._skip_to = made.snapshot.cursor if made.snapshot.cursor in queued else None
+
+    def consider(self, job: Listed) -> None:
+        """Place one job, or say why not."""
+        if job.key == self._skip_to:
+            self._skip_to = None
+        verdict = self._verdict(job)
+        if verdict is None:
+            return
+        self.verdicts[job.key] = verdict
+        if job.state.one_shot and verdict.why in _FINAL:
+            declined = Declined(reason=insufficient_capacity(job.state, verdict.short))
+            self.round.moves.append(Move((Decision(job.key, declined),)))
+
+    def _verdict(self, job: Listed) -> Verdict | None:
+        state, shape = job.state, shape_of(job.state, self._policy)
+        if state.not_before is not None and state.not_before > self._now:
+            return Verdict(Waiting.NOT_BEFORE)
+        if not self.round.nodes:
+            return Verdict(Waiting.NO_NODES)
+        if self.round.size >= self._policy.max_decisions or not self._may_attempt(shape):
+            return Verdict(Waiting.NOT_REACHED)
+        if (never := self._ever(state, shape)) is not None:
+            return never
+        if shape not in self._no_room:
+            self._attempts += 1
+            short = self.round.place_free(job)
+            if short is None:
+                return None
+            self._no_room[shape] = self._what_is_missing(state, short)
+        return self._by_eviction(job, shape)
+
+    def _may_attempt(self, shape: Shape) -> bool:
+        return shape in self._no_room or self._attempts < self._policy.max_attempts
+
+    def _ever(self, state: JobState, shape: Shape) -> Verdict | None:
+        if shape not in self._never:
+            self._never[shape] = never_fits(state, self.round.nodes, self._policy)
+        return self._never[shape]
+
+    def _what_is_missing(self, state: JobState, short: Shortfall) -> Verdict:
+        closed = shut_out(state, self.round.nodes, self._policy)
+        return Verdict(Waiting.NODES_SHUT if closed else Waiting.NO_ROOM, short)
+
+    def _by_eviction(self, job: Listed, shape: Shape) -> Verdict | None:
+        no_room, rights = self._no_room[shape], level(job.state)
+        if job.state.demand.resource_class is ResourceClass.IDLE:
+            return no_room
+        if shape in self._no_way and rights <= self._no_way[shape]:
+            return no_room
+        if self._skip_to is not None:
+            return Verdict(Waiting.NOT_REACHED, no_room.short)
+        if self._searches >= self._policy.max_searches:
+            self.cursor = self.cursor or job.key
+            return Verdict(Waiting.NOT_REACHED, no_room.short)
+        self._searches += 1
+        match self.round.place_by_eviction(job):
+            case Search.PLACED:
+                self._forget()
+                return None
+            case Search.CUT:
+                return Verdict(Waiting.NOT_REACHED, no_room.short)
+            case Search.NO_WAY:
+                self._no_way[shape] = max(rights, self._no_way.get(shape, rights))
+                return no_room
+
+    def _forget(self) -> None:
+        # whoever left may have left more room than was needed: shapes that failed may fit now
+        self._no_way.clear()
+        if self.round.moves[-1].count(Unscheduled):
+            self._no_room.clear()
+
+
+_FINAL = frozenset({Waiting.NO_ROOM, Waiting.NEVER_FITS, Waiting.NODES_ABSENT, Waiting.NODES_SHUT})
+"""Verdicts that end a one-shot job: it had its round."""

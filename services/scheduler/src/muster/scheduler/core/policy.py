@@ -1,0 +1,27 @@
+"""What an operator may set of the rules, and the bounds on the work of one round."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from muster.domain.demand import ResourceClass
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """min_run_s: so long a job runs before a higher one may evict it; cool_down_s: the same for a
+    job that was evicted before. Idle jobs have no such protection.
+
+    on_spot: classes that may use nodes of spot capacity; a guaranteed job never does.
+    max_decisions: events of one round. max_attempts: different shapes tried against the nodes.
+    max_searches: searches for victims; what is cut is reached by the rounds that follow.
+    max_singles: how many candidates are tried as the only victim.
+    """
+
+    min_run_s: int = 0
+    cool_down_s: int = 0
+    on_spot: frozenset[ResourceClass] = frozenset({ResourceClass.SPOT, ResourceClass.IDLE})
+    max_decisions: int = 990
+    max_attempts: int = 5000
+    max_searches: int = 200
+    max_singles: int = 32

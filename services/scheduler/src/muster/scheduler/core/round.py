@@ -1,0 +1,198 @@
+"""One round in the making: the board, the moves so far, and the means to place one more job.
+
+Lives only while `plan` runs. Every job sees the effect of those that were decided before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from muster.domain.edges import may_follow
+from muster.domain.facts import (
+    Fact,
+    Placement,
+    Preempted,
+    Scheduled,
+    Unscheduled,
+    Withdrawal,
+)
+from muster.domain.nodes import NodeState
+from muster.domain.state import JobState, Wait
+from muster.scheduler.core.amounts import NOTHING, Amounts, of_shape, of_worker
+from muster.scheduler.core.board import NOBODY, Board, claimed_by
+from muster.scheduler.core.doors import is_there, second_choice, shut
+from muster.scheduler.core.leaving import seconds_left, worth_waiting
+from muster.scheduler.core.placement import Shortfall, Site, place
+from muster.scheduler.core.policy import Policy
+from muster.scheduler.core.rank import cause_for, may_evict, protected_until
+from muster.scheduler.core.snapshot import JobKey, Listed, Snapshot, is_hold
+from muster.scheduler.core.upkeep import awaited_by, upkeep
+from muster.scheduler.core.verdicts import Decision, Move
+from muster.scheduler.core.victims import Candidate, Exit, Way, candidate, find_way
+
+
+class Search(Enum):
+    """How a search for victims ended. CUT: there is a way, and too many events for this round."""
+
+    PLACED = auto()
+    NO_WAY = auto()
+    CUT = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Parting:
+    """A job that leaves, with the seconds that it may still take."""
+
+    job: Listed
+    seconds: int
+
+
+class Round:
+    """See the module."""
+
+    def __init__(self, snapshot: Snapshot, policy: Policy) -> None:
+        self.snapshot, self.policy = snapshot, policy
+        self.nodes: Mapping[str, NodeState] = {
+            node.node: node
+            for node in sorted(snapshot.nodes, key=lambda node: node.node)
+            if is_there(node)
+        }
+        self.board = Board({name: of_shape(node.shape) for name, node in self.nodes.items()})
+        self.moves: list[Move] = []
+        self._holding = {job.key: job for job in sorted(snapshot.holding, key=lambda j: j.key)}
+        self._leaving: dict[JobKey, Parting] = {}
+        self._touchable: dict[JobKey, Listed] = {}
+        for job in self._holding.values():
+            self._enter(job)
+
+    def _enter(self, job: Listed) -> None:
+        state, now = job.state, self.snapshot.now
+        awaited = awaited_by(state, self._holding) if is_hold(state) else []
+        self.board.claim(job.key, claimed_by(state), frozenset(v.key for v in awaited))
+        if worth_waiting(state, now):
+            self._leaving[job.key] = Parting(job, seconds_left(state, now))
+        elif is_hold(state) or may_follow("preempted", state.phase):
+            self._touchable[job.key] = job
+
+    @property
+    def size(self) -> int:
+        """Return how many events the round has so far."""
+        return sum(len(move.decisions) for move in self.moves)
+
+    # --- upkeep --------------------------------------------------------------------------------
+
+    def keep_up(self) -> None:
+        """Do what is owed to jobs that hold something, as far as one round can."""
+        every = {node.node: node for node in self.snapshot.nodes}
+        for job in self._holding.values():
+            if self.size >= self.policy.max_decisions:
+                return
+            awaited = awaited_by(job.state, self._holding)
+            fact = upkeep(job, every, awaited, self.snapshot.now)
+            if fact is not None:
+                self.moves.append(Move((Decision(job.key, fact),)))
+                self._apply(job, fact)
+
+    def _apply(self, job: Listed, fact: Fact) -> None:
+        match fact:
+            case Unscheduled():
+                self.board.drop(job.key)
+                self._touchable.pop(job.key, None)
+            case Preempted():
+                self._touchable.pop(job.key, None)
+                self._leaving[job.key] = Parting(job, fact.grace_s)
+            case _:
+                pass
+
+    # --- placing -------------------------------------------------------------------------------
+
+    def sites(self, state: JobState, without: frozenset[JobKey] = NOBODY) -> list[Site]:
+        """Return the nodes that a job may use now, as if the jobs in `without` were gone."""
+        return [
+            Site(
+                name, node.shape, self.board.free(name, without), second_choice(node, state.demand)
+            )
+            for name, node in self.nodes.items()
+            if shut(node, state, self.policy) is None
+        ]
+
+    def place_free(self, job: Listed) -> Shortfall | None:
+        """Place a job in free room; return what falls short instead."""
+        found = place(job.state.demand.roles, self.sites(job.state))
+        if isinstance(found, Shortfall):
+            return found
+        self._commit(job, found, ())
+        return None
+
+    def place_by_eviction(self, job: Listed) -> Search:
+        """Place a job in room that others leave, if there is a way."""
+        usable = {site.node for site in self.sites(job.state)}
+
+        def fits(gone: frozenset[JobKey]) -> Placement | Shortfall:
+            return place(job.state.demand.roles, self.sites(job.state, gone))
+
+        way = find_way(self._candidates(job, usable), fits, self.policy.max_singles)
+        if way is None:
+            return Search.NO_WAY
+        if self.size + len(way.candidates) >= self.policy.max_decisions:
+            return Search.CUT
+        self._commit(job, way.placement, self._needed(way))
+        return Search.PLACED
+
+    def _candidates(self, job: Listed, usable: set[str]) -> Sequence[Candidate]:
+        now = self.snapshot.now
+        helpful = (c for c in self._touchable.values() if self._may_take(job, c))
+        found = [candidate(parting.job, now, leaving=True) for parting in self._leaving.values()]
+        found += [candidate(other, now, leaving=False) for other in helpful]
+        return [c for c in found if not usable.isdisjoint(self.board.nodes_of(c.job.key))]
+
+    def _may_take(self, job: Listed, other: Listed) -> bool:
+        if not may_evict(job.state, other.state):
+            return False
+        spared = protected_until(other.state, self.policy)
+        return spared is None or spared <= self.snapshot.now
+
+    def _needed(self, way: Way) -> tuple[Candidate, ...]:
+        used = set(way.placement)
+        return tuple(
+            one for one in way.candidates if not used.isdisjoint(self.board.nodes_of(one.job.key))
+        )
+
+    def _commit(self, job: Listed, placement: Placement, gone: Sequence[Candidate]) -> None:
+        decisions = [self._send_off(one, job) for one in gone if one.exit is not Exit.LEAVES_ANYWAY]
+        partings = [self._leaving[one.job.key] for one in gone if one.exit is not Exit.HOLD_TAKEN]
+        waits = tuple(_wait(parting.job) for parting in partings)
+        scheduled = Scheduled(
+            placement=placement,
+            waits_for=waits,
+            grace_s=max((parting.seconds for parting in partings), default=0),
+        )
+        self.moves.append(Move((*decisions, Decision(job.key, scheduled))))
+        keys = frozenset(parting.job.key for parting in partings)
+        self.board.claim(job.key, _amounts(job.state, placement), keys)
+
+    def _send_off(self, one: Candidate, beneficiary: Listed) -> Decision:
+        state, by = one.job.state, beneficiary.state.job
+        fact: Fact
+        if one.exit is Exit.HOLD_TAKEN:
+            fact = Unscheduled(cause=Withdrawal.HOLD_TAKEN, by=by)
+        else:
+            fact = Preempted(cause=cause_for(state), by=by, grace_s=state.demand.grace_s)
+        self._apply(one.job, fact)
+        return Decision(one.job.key, fact)
+
+
+def _wait(job: Listed) -> Wait:
+    return Wait(tenant=job.state.tenant, job=job.state.job, attempt=job.state.attempt)
+
+
+def _amounts(state: JobState, placement: Placement) -> dict[str, Amounts]:
+    amounts = {}
+    for node, workers in placement.items():
+        total = NOTHING
+        for worker in workers:
+            total += of_worker(state.demand, worker)
+        amounts[node] = total
+    return amounts

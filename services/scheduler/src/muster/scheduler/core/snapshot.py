@@ -1,0 +1,80 @@
+"""What a round looks at: one pool, frozen at one sequence of the log and one instant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from muster.domain.nodes import NodeState
+from muster.domain.phases import Phase
+from muster.domain.state import DeadlineKind, JobState
+
+JobKey = tuple[str, str]
+"""(tenant, job)."""
+
+
+def key_of(state: JobState) -> JobKey:
+    """Return the identity of a job."""
+    return state.tenant, state.job
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A job that is queued or holds something.
+
+    seq: its last event. stay: the attempt with which its present stay on nodes began; a restart in
+    place raises the attempt without giving anything back.
+    """
+
+    state: JobState
+    seq: int
+    stay: int
+
+    @property
+    def key(self) -> JobKey:
+        """Return the identity of the job."""
+        return key_of(self.state)
+
+
+@dataclass(frozen=True, slots=True)
+class LastRound:
+    """The last recorded round: the instant it was for, and what it knew of the log."""
+
+    at: datetime
+    upto: int
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """upto: the last sequence known. cursor: where a search for victims that was cut goes on."""
+
+    pool: str
+    now: datetime
+    upto: int
+    nodes: tuple[NodeState, ...]
+    jobs: tuple[Listed, ...]
+    last_round: LastRound | None = None
+    cursor: JobKey | None = None
+
+    @property
+    def queued(self) -> Iterator[Listed]:
+        """Yield the jobs that wait for a placement."""
+        return (job for job in self.jobs if job.state.phase is Phase.QUEUED)
+
+    @property
+    def holding(self) -> Iterator[Listed]:
+        """Yield the jobs that hold something, in whatever phase."""
+        return (job for job in self.jobs if job.state.held)
+
+
+def is_hold(state: JobState) -> bool:
+    """Tell whether the job has nodes on paper only: placed, nothing of this stay was launched.
+
+    A restart in place is no hold: the processes of its last attempt may still be there.
+    """
+    return (
+        state.phase is Phase.STARTING
+        and not state.launched
+        and state.due(DeadlineKind.PLAN) is not None
+    )

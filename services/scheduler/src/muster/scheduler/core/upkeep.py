@@ -1,0 +1,109 @@
+"""What a round owes to jobs that hold nodes, before it places anybody.
+
+Nodes that are taken back, lost or drained; placements on paper whose time is over. One event for
+each job at most; the job is planned again, or released, in rounds that follow.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
+
+from muster.domain.causes import EvictionCause
+from muster.domain.deadlines import passed
+from muster.domain.demand import ResourceClass
+from muster.domain.edges import may_follow
+from muster.domain.facts import Fact, GraceShortened, Preempted, Unscheduled, Withdrawal
+from muster.domain.nodes import NodeCondition, NodeState
+from muster.domain.phases import Phase
+from muster.domain.state import DeadlineKind, JobState
+from muster.scheduler.core.snapshot import JobKey, Listed, is_hold
+
+_OUT = frozenset({NodeCondition.LOST, NodeCondition.FENCED, NodeCondition.GONE})
+_STAYS = frozenset({Phase.STARTING, Phase.RUNNING, Phase.DEBUG_HOLDING})
+
+
+def upkeep(
+    job: Listed, nodes: Mapping[str, NodeState], awaited: Collection[Listed], now: datetime
+) -> Fact | None:
+    """Decide about one job that holds something. awaited: victims of its that are still there."""
+    state = job.state
+    under = [nodes[node] for node in sorted(state.held) if node in nodes]
+    if is_hold(state):
+        why = _withdrawal(state, under, awaited, now)
+        return Unscheduled(cause=why) if why else None
+    if may_follow("preempted", state.phase):
+        return _order_to_leave(state, under, now)
+    if may_follow("grace_shortened", state.phase):
+        return _nearer(state, under)
+    return None
+
+
+def awaited_by(state: JobState, holding: Mapping[JobKey, Listed]) -> list[Listed]:
+    """Return the victims for which a placement still waits.
+
+    A victim that was restarted in place is still on the same nodes, whatever its attempt says.
+    """
+    waits = ((wait, holding.get((wait.tenant, wait.job))) for wait in state.waits_for)
+    return [victim for wait, victim in waits if victim and victim.stay <= wait.attempt]
+
+
+def _withdrawal(
+    state: JobState, under: Iterable[NodeState], awaited: Collection[Listed], now: datetime
+) -> Withdrawal | None:
+    if any(not node.schedulable for node in under):
+        return Withdrawal.NODE_GONE
+    if any(victim.state.phase in _STAYS for victim in awaited):
+        return Withdrawal.PLAN_ABANDONED
+    if passed(state, DeadlineKind.PLAN, now):
+        return Withdrawal.VICTIM_OVERDUE if awaited else Withdrawal.PLAN_ABANDONED
+    return None
+
+
+def _order_to_leave(state: JobState, under: Iterable[NodeState], now: datetime) -> Preempted | None:
+    causes = {node.node: cause for node in under if (cause := _cause(state, node))}
+    if not causes:
+        return None
+    deadlines = [node.deadline for node in under if node.node in causes and node.deadline]
+    grace = float(state.demand.grace_s)
+    for deadline in deadlines:
+        grace = min(grace, max(0.0, (deadline - now).total_seconds()))
+    return Preempted(
+        cause=min(causes.values(), key=_WEIGHT.index),
+        nodes=tuple(causes),
+        grace_s=math.floor(grace),
+    )
+
+
+_WEIGHT = (EvictionCause.SPOT_RECLAIM, EvictionCause.IDLE_RECLAIM, EvictionCause.NODE_DRAIN)
+
+
+def _cause(state: JobState, node: NodeState) -> EvictionCause | None:
+    """Decide by the kind of capacity that goes (decision D5), then by the kind of job."""
+    going = node.condition in _OUT or node.condition is NodeCondition.RECLAIMING
+    if going and node.shape.spot:
+        return EvictionCause.SPOT_RECLAIM
+    if node.condition is NodeCondition.RECLAIMING:
+        match state.demand.resource_class:
+            case ResourceClass.SPOT:
+                return EvictionCause.SPOT_RECLAIM
+            case ResourceClass.IDLE:
+                return EvictionCause.IDLE_RECLAIM
+            case _:
+                return EvictionCause.NODE_DRAIN
+    if node.condition is NodeCondition.READY and node.draining:
+        return EvictionCause.NODE_DRAIN
+    return None
+
+
+def _nearer(state: JobState, under: Iterable[NodeState]) -> GraceShortened | None:
+    grace = state.due(DeadlineKind.GRACE)
+    ends = [
+        node.deadline
+        for node in under
+        if node.condition is NodeCondition.RECLAIMING and node.deadline is not None
+    ]
+    if grace is None or not ends or min(ends) >= grace:
+        return None
+    return GraceShortened(deadline=min(ends))

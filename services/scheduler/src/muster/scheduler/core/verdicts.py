@@ -1,0 +1,92 @@
+"""What a plan says: which events to append, and for each job that still waits, why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from muster.domain.facts import Fact, Preempted, Scheduled
+from muster.scheduler.core.board import Board
+from muster.scheduler.core.placement import Shortfall
+from muster.scheduler.core.policy import Policy
+from muster.scheduler.core.snapshot import JobKey, Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One event for one job, based on the job as the snapshot has it."""
+
+    job: JobKey
+    fact: Fact
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Decisions that make sense only together: who leaves, and for whom.
+
+    A move may rely on the moves before it in the plan, never on those after it.
+    """
+
+    decisions: tuple[Decision, ...]
+
+    def count(self, kind: type[Fact]) -> int:
+        """Return how many decisions of a kind the move has."""
+        return sum(isinstance(decision.fact, kind) for decision in self.decisions)
+
+
+class Waiting(StrEnum):
+    """Why a queued job got nothing in this round."""
+
+    NO_ROOM = "NO_ROOM"
+    NEVER_FITS = "NEVER_FITS"
+    NODES_ABSENT = "NODES_ABSENT"
+    NODES_SHUT = "NODES_SHUT"
+    NO_NODES = "NO_NODES"
+    NOT_BEFORE = "NOT_BEFORE"
+    NOT_REACHED = "NOT_REACHED"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """short: of the free room, where that is what is missing. nodes: the ones that are absent."""
+
+    why: Waiting
+    short: Shortfall | None = None
+    nodes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What one round decides.
+
+    verdicts: of every queued job that is not placed, first in the queue first. board: what is left
+    when everything is done. next_at: when the same log would give another plan. cursor: see
+    Snapshot.
+    """
+
+    snapshot: Snapshot
+    policy: Policy
+    moves: tuple[Move, ...]
+    verdicts: Mapping[JobKey, Verdict]
+    board: Board
+    next_at: datetime | None
+    cursor: JobKey | None
+
+    @property
+    def unreached(self) -> frozenset[JobKey]:
+        """Return the jobs that this round did not get to."""
+        return frozenset(
+            job for job, verdict in self.verdicts.items() if verdict.why is Waiting.NOT_REACHED
+        )
+
+    @property
+    def scheduled(self) -> int:
+        """Return how many jobs are placed."""
+        return sum(move.count(Scheduled) for move in self.moves)
+
+    @property
+    def preempted(self) -> int:
+        """Return how many jobs are evicted."""
+        return sum(move.count(Preempted) for move in self.moves)

@@ -1,0 +1,109 @@
+"""Whose going makes room for a gang: proven useful, minimal, and from the bottom.
+
+Candidates come cheapest first: who leaves anyway, then the lowest level, then placements on paper
+before running jobs, then the least lost work. A level is used up before a higher one is touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import IntEnum
+
+from muster.domain.facts import Placement
+from muster.scheduler.core.placement import Shortfall
+from muster.scheduler.core.rank import Level, level, lost_work, lot
+from muster.scheduler.core.snapshot import JobKey, Listed, is_hold
+
+Fits = Callable[[frozenset[JobKey]], Placement | Shortfall]
+"""Place the gang as if these jobs were gone."""
+
+LOWEST: Level = (-1, -1)
+
+
+class Exit(IntEnum):
+    """How a candidate makes room, cheapest first."""
+
+    LEAVES_ANYWAY = 0
+    HOLD_TAKEN = 1
+    EVICTED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A job whose going would give room; `cost` orders candidates, cheapest first."""
+
+    job: Listed
+    exit: Exit
+    level: Level
+    cost: tuple[Level, Exit, float, str]
+
+
+def candidate(job: Listed, now: datetime, *, leaving: bool) -> Candidate:
+    """Say what the going of a job costs."""
+    state = job.state
+    if leaving:
+        how, height, work = Exit.LEAVES_ANYWAY, LOWEST, 0.0
+    else:
+        how = Exit.HOLD_TAKEN if is_hold(state) else Exit.EVICTED
+        height, work = level(state), lost_work(state, now)
+    return Candidate(job, how, height, (height, how, work, lot(state)))
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A placement, and the candidates that it needs gone."""
+
+    placement: Placement
+    candidates: tuple[Candidate, ...]
+
+
+def find_way(candidates: Sequence[Candidate], fits: Fits, singles: int) -> Way | None:
+    """Return the cheapest way that the search finds, None if not even all of them are enough."""
+    order = sorted(candidates, key=lambda one: one.cost)
+    if not order or isinstance(fits(_keys(order)), Shortfall):
+        return None
+    enough = _trimmed(order[: _shortest_prefix(order, fits)], fits)
+    if sum(one.exit is Exit.EVICTED for one in enough) > 1:
+        enough = _single(order, enough, fits, singles) or enough
+    placement = fits(_keys(enough))
+    return None if isinstance(placement, Shortfall) else Way(placement, tuple(enough))
+
+
+def _keys(candidates: Sequence[Candidate]) -> frozenset[JobKey]:
+    return frozenset(one.job.key for one in candidates)
+
+
+def _shortest_prefix(order: Sequence[Candidate], fits: Fits) -> int:
+    low, high = 0, len(order)
+    while low + 1 < high:
+        middle = (low + high) // 2
+        if isinstance(fits(_keys(order[:middle])), Shortfall):
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def _trimmed(enough: Sequence[Candidate], fits: Fits) -> list[Candidate]:
+    """Give back whom it does not need, the dearest first."""
+    kept = list(enough)
+    for one in reversed(enough):
+        rest = [other for other in kept if other is not one]
+        if not isinstance(fits(_keys(rest)), Shortfall):
+            kept = rest
+    return kept
+
+
+def _single(
+    order: Sequence[Candidate], instead: Sequence[Candidate], fits: Fits, singles: int
+) -> list[Candidate] | None:
+    """Look for one victim in place of several, no higher than the highest of them."""
+    ceiling = max(one.level for one in instead)
+    leaving = [one for one in order if one.exit is Exit.LEAVES_ANYWAY]
+    victims = [one for one in order if one.exit is Exit.EVICTED and one.level <= ceiling]
+    for one in victims[:singles]:
+        if not isinstance(fits(_keys([*leaving, one])), Shortfall):
+            return _trimmed([*leaving, one], fits)
+    return None
