@@ -3,7 +3,7 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
-SOURCES := $(wildcard shared services cli tests scripts benchmarks examples)
+SOURCES := $(wildcard shared services cli tests scripts benchmarks examples deploy)
 
 # The first of these that is new enough; a pyenv shim may be on PATH and still not run.
 find_python := for candidate in $(PYTHON) python3.14 python3.13 python3.12 python3.11; do \
@@ -46,7 +46,7 @@ format: dev  ## rewrite the code in the one style
 	@$(BIN)/ruff format $(SOURCES)
 
 types: dev  ## mypy, strict
-	@$(BIN)/mypy $(wildcard shared/src services/*/src cli/src tests scripts) $(wildcard benchmarks/*.py examples/*.py)
+	@$(BIN)/mypy $(wildcard shared/src services/*/src cli/src tests scripts) $(wildcard benchmarks/*.py examples/*.py deploy/*.py)
 
 imports: dev  ## the layers: who may import whom
 	@$(BIN)/lint-imports --no-logo
