@@ -18,6 +18,7 @@ from muster.notifier.core.notice import Notice, Trigger
 from muster.notifier.core.rules import Rule, Scope, ScopeKind, notices_for
 
 START = datetime(2025, 3, 1, 8, 0, tzinfo=UTC)
+TWO_REQUEUES = QueueLimits(max_queue_hours=6, max_requeues=2)
 OOM = reason(ReasonCode.NOT_RETRIED, why="exit code 137")
 
 
@@ -67,11 +68,11 @@ class Life:
         return self.breaks().then(f.Failed(reason=why))
 
 
-def submitted(  # noqa: PLR0913 - a test names only what it is about
+def submitted(
     name: str = "llama-sft",
     *,
     kind: ResourceClass = ResourceClass.SPOT,
-    queue: QueueLimits | None = QueueLimits(max_queue_hours=6, max_requeues=2),
+    queue: QueueLimits | None = TWO_REQUEUES,
     hold_s: int = 0,
     max_runtime_s: int | None = None,
     labels: dict[str, str] | None = None,
@@ -88,7 +89,10 @@ def submitted(  # noqa: PLR0913 - a test names only what it is about
                 "image": "torch:2",
                 "command": ["python", "train.py"],
                 "resource": {"type": kind, "replicas": 2, "gpus_per_replica": 8},
-                "auto_queue": {"enabled": queue is not None, **(queue.model_dump() if queue else {})},
+                "auto_queue": {
+                    "enabled": queue is not None,
+                    **(queue.model_dump() if queue else {}),
+                },
                 "debug": {"enabled": bool(hold_s), "hold_seconds": hold_s or 600},
                 "max_runtime_s": max_runtime_s,
                 "labels": labels or {},
@@ -114,10 +118,12 @@ def queued(name: str = "llama-sft", **values: object) -> Life:
     return submitted(name, **values).then(f.Admitted())  # type: ignore[arg-type]
 
 
-def rule(trigger: Trigger, *, id: str = "r", scope: Scope | None = None, **values: object) -> Rule:
+def rule(
+    trigger: Trigger, *, prefix: str = "r", scope: Scope | None = None, **values: object
+) -> Rule:
     """A rule of tenant acme about all of its jobs."""
     base = {
-        "id": f"{id}-{trigger.value.replace('_', '-')}",
+        "id": f"{prefix}-{trigger.value.replace('_', '-')}",
         "tenant": "acme",
         "scope": scope or Scope(ScopeKind.TENANT),
         "trigger": trigger,
@@ -135,9 +141,7 @@ EVERY = tuple(rule(trigger) for trigger in Trigger)
 def told(life: Life, rules: Iterable[Rule] = EVERY) -> list[Notice]:
     """Every notice of a whole life, in order."""
     rules = tuple(rules)
-    return [
-        notice for event, state in life.steps for notice in notices_for(event, state, rules)
-    ]
+    return [notice for event, state in life.steps for notice in notices_for(event, state, rules)]
 
 
 def last(life: Life, **values: object) -> Notice:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from muster.notifier.channels.allowlist import Allowlist, origin_of
+from muster.notifier.allowlist import Allowlist, origin_of
 
 HOOK = "/open-apis/bot/v2/hook/3f1c9a20-aaaa-bbbb-cccc-0123456789ab"
 LOCAL = "http://127.0.0.1:8099"

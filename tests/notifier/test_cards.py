@@ -177,7 +177,9 @@ def test_no_text_becomes_markup_or_breaks_the_body(name: str) -> None:
     body = encode(built.card).encode("utf-8")
     assert json.loads(body) == built.card
     assert not [node for node in nodes_of(built.card) if node.get("tag") in {"markdown", "lark_md"}]
-    assert not any(mark in built.text for mark in ("<", "[", "*", "`", "~", "://", "\x00", "\u202e"))
+    assert not any(
+        mark in built.text for mark in ("<", "[", "*", "`", "~", "://", "\x00", "\u202e")
+    )
     assert len(body) < MAX_BODY
 
 

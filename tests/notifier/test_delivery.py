@@ -19,21 +19,21 @@ from muster.notifier.core.delivery import (
 from muster.notifier.core.notice import Trigger
 from tests.notifier.test_cards import notice
 
-S, O, T = DeliveryState, Outcome, Trigger
+S, R, T = DeliveryState, Outcome, Trigger
 
 
 @pytest.mark.parametrize(
     ("outcome", "trigger", "attempt", "state", "comes_back"),
     [
-        (O.DELIVERED, T.JOB_QUEUED, 1, S.DELIVERED, False),
-        (O.REFUSED, T.JOB_FAILED, 1, S.FAILED, False),
-        (O.RETRY, T.JOB_RUNNING, 1, S.PENDING, True),
-        (O.RETRY, T.JOB_FAILED, 40, S.PENDING, True),
-        (O.UNKNOWN, T.JOB_QUEUED, 1, S.UNKNOWN, False),
-        (O.UNKNOWN, T.JOB_SUCCEEDED, 1, S.UNKNOWN, False),
-        (O.UNKNOWN, T.JOB_FAILED, 1, S.PENDING, True),
-        (O.UNKNOWN, T.JOB_ABNORMAL, 1, S.PENDING, True),
-        (O.UNKNOWN, T.JOB_FAILED, 2, S.UNKNOWN, False),
+        (R.DELIVERED, T.JOB_QUEUED, 1, S.DELIVERED, False),
+        (R.REFUSED, T.JOB_FAILED, 1, S.FAILED, False),
+        (R.RETRY, T.JOB_RUNNING, 1, S.PENDING, True),
+        (R.RETRY, T.JOB_FAILED, 40, S.PENDING, True),
+        (R.UNKNOWN, T.JOB_QUEUED, 1, S.UNKNOWN, False),
+        (R.UNKNOWN, T.JOB_SUCCEEDED, 1, S.UNKNOWN, False),
+        (R.UNKNOWN, T.JOB_FAILED, 1, S.PENDING, True),
+        (R.UNKNOWN, T.JOB_ABNORMAL, 1, S.PENDING, True),
+        (R.UNKNOWN, T.JOB_FAILED, 2, S.UNKNOWN, False),
     ],
 )
 def test_decide(
@@ -45,12 +45,12 @@ def test_decide(
 
 
 def test_an_unknown_outcome_waits_longer_than_a_slow_receiver() -> None:
-    assert decide(Delivery(O.UNKNOWN), notice(T.JOB_FAILED), 1).wait == UNKNOWN_WAIT
+    assert decide(Delivery(R.UNKNOWN), notice(T.JOB_FAILED), 1).wait == UNKNOWN_WAIT
 
 
 def test_the_receivers_own_wait_is_honoured_within_reason() -> None:
-    asked = decide(Delivery(O.RETRY, retry_after=120.0), notice(), 1)
-    absurd = decide(Delivery(O.RETRY, retry_after=1e9), notice(), 1)
+    asked = decide(Delivery(R.RETRY, retry_after=120.0), notice(), 1)
+    absurd = decide(Delivery(R.RETRY, retry_after=1e9), notice(), 1)
     assert asked.wait == 120.0
     assert absurd.wait == 3600.0
 

@@ -12,7 +12,7 @@ import httpx
 import pytest
 from pydantic import SecretStr
 
-from muster.notifier.channels.allowlist import Allowlist
+from muster.notifier.allowlist import Allowlist
 from muster.notifier.channels.feishu import FeishuChannel
 from muster.notifier.channels.port import Address
 from muster.notifier.channels.signature import sign

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from muster.notifier.addressbook import from_machine
-from muster.notifier.channels.allowlist import Allowlist
+from muster.notifier.allowlist import Allowlist
 from muster.notifier.core.notice import Trigger
 from muster.notifier.core.rules import ScopeKind
 from muster.notifier.findings import InvalidRules
@@ -25,6 +25,8 @@ VALUES = {
     ("env", "LONG"): "s" * 129,
     ("file", "/run/secrets/sign"): "sign-s3cret\n",
 }
+
+OFFICIAL_ONLY = Allowlist()
 
 GOOD = """
 addresses:
@@ -46,11 +48,11 @@ rules:
 """
 
 
-def load(text: str, allowlist: Allowlist = Allowlist()) -> Rulebook:
+def load(text: str, allowlist: Allowlist = OFFICIAL_ONLY) -> Rulebook:
     return read(textwrap.dedent(text), lambda kind, name: VALUES.get((kind, name)), allowlist)
 
 
-def violations(text: str, allowlist: Allowlist = Allowlist()) -> list[tuple[str, str]]:
+def violations(text: str, allowlist: Allowlist = OFFICIAL_ONLY) -> list[tuple[str, str]]:
     with pytest.raises(InvalidRules) as caught:
         load(text, allowlist)
     said = str(caught.value) + repr(caught.value.violations)
@@ -63,7 +65,11 @@ def violations(text: str, allowlist: Allowlist = Allowlist()) -> list[tuple[str,
 def test_a_good_file() -> None:
     book = load(GOOD)
     parked, mine, nlp, one = book.rules
-    assert (parked.trigger, parked.language, parked.channel) == (Trigger.JOB_ABNORMAL, "zh", "feishu")
+    assert (parked.trigger, parked.language, parked.channel) == (
+        Trigger.JOB_ABNORMAL,
+        "zh",
+        "feishu",
+    )
     assert (parked.address, parked.enabled, parked.since) == ("ops", True, None)
     assert (mine.scope.kind, mine.scope.user) == (ScopeKind.ME, "alice")
     assert (mine.channel, mine.address, mine.enabled, mine.language) == ("log", "", False, "en")

@@ -58,7 +58,10 @@ CASES: dict[str, tuple[Life, list[str]]] = {
         ["queued:1"],
     ),
     "a restart is a new attempt": (
-        queued().runs().breaks().then(
+        queued()
+        .runs()
+        .breaks()
+        .then(
             f.Restarted(reason=reason(ReasonCode.RESTARTING, count=1, limit=3, why="x")),
             f.Launching(attempt=2),
             f.Started(attempt=2),
@@ -184,7 +187,13 @@ def test_redelivery_replay_and_reordering_give_the_same_keys(name: str) -> None:
 
 
 def test_every_event_that_can_lead_to_a_told_phase_is_listened_to() -> None:
-    told_phases = {Phase.RUNNING, Phase.ABNORMAL, Phase.FAILED, Phase.SUCCEEDED, Phase.DEBUG_HOLDING}
+    told_phases = {
+        Phase.RUNNING,
+        Phase.ABNORMAL,
+        Phase.FAILED,
+        Phase.SUCCEEDED,
+        Phase.DEBUG_HOLDING,
+    }
     leading = {event for event, edge in EDGES.items() if edge.targets & told_phases}
     only_after_it_was_told = {"released", "hold_ended"}
     assert leading - only_after_it_was_told <= TELLING
@@ -225,7 +234,7 @@ def test_a_rule_is_not_told_of_what_happened_before_it_began() -> None:
 
 
 def test_each_matching_rule_is_told_with_its_own_key() -> None:
-    rules = [rule(Trigger.JOB_QUEUED, id=name) for name in ("a", "b")]
+    rules = [rule(Trigger.JOB_QUEUED, prefix=name) for name in ("a", "b")]
     notices = told(queued(), rules)
     assert [notice.rule for notice in notices] == ["a-job-queued", "b-job-queued"]
     assert len({notice.id for notice in notices}) == 2

@@ -21,7 +21,9 @@ def test_defaults_tell_nobody_and_allow_nothing_extra() -> None:
 
 
 def test_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MUSTER_NOTIFIER_EXTRA_ADDRESSES", "http://127.0.0.1:8099, https://b.example")
+    monkeypatch.setenv(
+        "MUSTER_NOTIFIER_EXTRA_ADDRESSES", "http://127.0.0.1:8099, https://b.example"
+    )
     monkeypatch.setenv("MUSTER_NOTIFIER_DATABASE_URL", "postgresql+psycopg://u:pw@h/d")
     monkeypatch.setenv("MUSTER_NOTIFIER_TIME_ZONE", "Asia/Shanghai")
     settings = NotifierSettings()

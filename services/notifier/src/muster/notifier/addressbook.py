@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from muster.notifier.channels.allowlist import Allowlist
+from muster.notifier.allowlist import Allowlist
 from muster.notifier.channels.port import Address
 from muster.notifier.findings import Findings, shown
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import yaml
 
 from muster.notifier.addressbook import AddressReader, Resolve
-from muster.notifier.channels.allowlist import Allowlist
+from muster.notifier.allowlist import Allowlist
 from muster.notifier.channels.port import Address
 from muster.notifier.core.notice import Language, Trigger
 from muster.notifier.core.rules import Rule, Scope, ScopeKind

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, timedelta, tzinfo
 from pathlib import Path
 from typing import Annotated, Self
 from urllib.parse import urlsplit
@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from muster.notifier.channels.allowlist import Allowlist, is_loopback, origin_of
+from muster.notifier.allowlist import Allowlist, is_loopback, origin_of
 
 _REQUESTS_A_SEND = 3
 _MARGIN_S = 10.0
@@ -20,11 +20,11 @@ _MARGIN_S = 10.0
 class NotifierSettings(BaseSettings):
     """What an operator may set. Durations are seconds."""
 
-    model_config = SettingsConfigDict(env_prefix="MUSTER_NOTIFIER_", frozen=True, extra="ignore")
+    model_config = SettingsConfigDict(env_prefix="MUSTER_NOTIFIER_", extra="forbid", frozen=True)
 
-    database_url: SecretStr = Field(
-        default=SecretStr("sqlite:///muster-notifier.db"),
-        description="SQLAlchemy URL of the database for rules and deliveries.",
+    database_url: SecretStr | None = Field(
+        default=None,
+        description="SQLAlchemy URL for rules and deliveries; none means the runtime's default.",
     )
     rules_file: Path | None = Field(
         default=None, description="YAML file of rules and addresses; none means nobody is told."
@@ -56,7 +56,7 @@ class NotifierSettings(BaseSettings):
     @classmethod
     def _known_zone(cls, value: str) -> str:
         try:
-            ZoneInfo(value)
+            _zone(value)
         except (OSError, ValueError, LookupError) as error:
             raise ValueError("not a time zone of this machine") from error
         return value
@@ -76,14 +76,19 @@ class NotifierSettings(BaseSettings):
         return Allowlist(frozenset(self.extra_addresses))
 
     @property
-    def zone(self) -> ZoneInfo:
+    def zone(self) -> tzinfo:
         """The time zone of messages."""
-        return ZoneInfo(self.time_zone)
+        return _zone(self.time_zone)
 
     @property
     def claim_lease(self) -> timedelta:
         """How long a claim holds."""
         return timedelta(seconds=self.claim_lease_s)
+
+
+def _zone(name: str) -> tzinfo:
+    # a slim image may hold no time zones; the default must work there too
+    return UTC if name == "UTC" else ZoneInfo(name)
 
 
 def _origin(address: str) -> str:

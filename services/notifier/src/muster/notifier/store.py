@@ -10,33 +10,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.engine import Connection, Dialect
+from sqlalchemy.engine import Connection
 
 from muster.notifier.core.delivery import Delivery, DeliveryState
 from muster.notifier.core.notice import Notice, Trigger
 from muster.notifier.core.rules import Rule, Scope, ScopeKind
-
-
-class _Instant(sa.types.TypeDecorator[datetime]):
-    """An aware UTC instant on every database; SQLite keeps no time zone of its own."""
-
-    impl = sa.DateTime(timezone=True)
-    cache_ok = True
-
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        return None if value is None else value.astimezone(UTC)
-
-    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        if value is None:
-            return None
-        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
-
+from muster.runtime.database import InstantColumn, insert_into
 
 metadata = sa.MetaData()
 
@@ -51,7 +35,7 @@ rules = sa.Table(
     sa.Column("channel", sa.Text, nullable=False),
     sa.Column("address", sa.Text, nullable=False),
     sa.Column("enabled", sa.Boolean, nullable=False),
-    sa.Column("since", _Instant, nullable=False),
+    sa.Column("since", InstantColumn, nullable=False),
 )
 
 deliveries = sa.Table(
@@ -67,10 +51,10 @@ deliveries = sa.Table(
     sa.Column("attempts", sa.Integer, nullable=False),
     sa.Column("code", sa.Text, nullable=False),
     sa.Column("text", sa.Text, nullable=False),
-    sa.Column("happened_at", _Instant, nullable=False),
-    sa.Column("claimed_at", _Instant, nullable=False),
-    sa.Column("free_at", _Instant, nullable=False),
-    sa.Column("settled_at", _Instant),
+    sa.Column("happened_at", InstantColumn, nullable=False),
+    sa.Column("claimed_at", InstantColumn, nullable=False),
+    sa.Column("free_at", InstantColumn, nullable=False),
+    sa.Column("settled_at", InstantColumn),
     sa.Index("deliveries_by_job", "tenant", "job"),
 )
 
@@ -182,7 +166,7 @@ def _put_rule(conn: Connection, rule: Rule) -> None:
         "enabled": rule.enabled,
         "since": rule.since,
     }
-    statement = _insert_for(conn, rules).values(id=rule.id, **values)
+    statement = insert_into(conn, rules).values(id=rule.id, **values)
     conn.execute(statement.on_conflict_do_update(index_elements=["id"], set_=values))
 
 
@@ -211,15 +195,9 @@ def _rule(row: sa.Row[Any]) -> Rule:
     )
 
 
-def _insert_for(conn: Connection, table: sa.Table) -> postgresql.Insert | sqlite.Insert:
-    if conn.dialect.name == "postgresql":
-        return postgresql.insert(table)
-    return sqlite.insert(table)
-
-
 def _insert(conn: Connection, notice: Notice, now: datetime, free_at: datetime) -> bool:
     rule, job, transition = notice.key
-    statement = _insert_for(conn, deliveries).values(
+    statement = insert_into(conn, deliveries).values(
         rule=rule,
         job=job,
         transition=transition,
@@ -234,7 +212,9 @@ def _insert(conn: Connection, notice: Notice, now: datetime, free_at: datetime) 
         claimed_at=now,
         free_at=free_at,
     )
-    return conn.execute(statement.on_conflict_do_nothing()).rowcount == 1
+    # the number of rows is not reported for an insert by every driver; what it returns is
+    inserted = statement.on_conflict_do_nothing().returning(deliveries.c.attempts)
+    return conn.execute(inserted).first() is not None
 
 
 def _take_over(conn: Connection, notice: Notice, now: datetime, free_at: datetime) -> bool:

@@ -14,7 +14,7 @@ from typing import Final
 
 import httpx
 
-from muster.notifier.channels.allowlist import Allowlist
+from muster.notifier.allowlist import Allowlist
 from muster.notifier.channels.port import Address
 from muster.notifier.channels.redaction import install, quiet, redact
 from muster.notifier.channels.replies import Fault, Reply, read

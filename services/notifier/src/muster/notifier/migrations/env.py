@@ -10,7 +10,7 @@ from alembic import context
 
 from muster.notifier.store import metadata
 
-VERSION_TABLE = "alembic_version_notifier"
+VERSION_TABLE: str = context.config.attributes.get("version_table", "alembic_version_notifier")
 
 
 def _run(connection: sa.Connection) -> None:

@@ -1,0 +1,207 @@
+"""Two notifiers in virtual time, with crashes, pauses, repeats and a database that goes away."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import partial
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy import Engine
+from sqlalchemy.pool import StaticPool
+
+from muster.contracts.events import job_event
+from muster.domain import facts as f
+from muster.domain.evolve import evolve
+from muster.domain.state import JobState
+from muster.notifier import store
+from muster.notifier.channels.port import Address
+from muster.notifier.core.delivery import Delivery, DeliveryState, Outcome
+from muster.notifier.core.message import Message
+from muster.notifier.core.notice import Notice
+from muster.notifier.core.rules import notices_for
+from muster.notifier.rulebook import Rulebook
+from muster.notifier.service import build
+from muster.notifier.settings import NotifierSettings
+from muster.runtime.service import Runtime, Service
+from muster.testing.dice import Dice
+from muster.testing.faults import CALM, Faults, drawn
+from muster.testing.gates import ProcessHooks
+from muster.testing.process import ServicePlan
+from muster.testing.steady import advance, settle
+from muster.testing.walk import step
+from muster.testing.world import Option, World
+from tests.notifier.lives import EVERY, submitted
+
+# A process that is killed before its start ran leaves that coroutine unawaited: meant so.
+pytestmark = pytest.mark.filterwarnings("ignore:.*was never awaited", "ignore:.*_start")
+
+LIFE: tuple[f.Fact, ...] = (
+    f.Admitted(),
+    f.Scheduled(placement={"n0": ("worker-0", "worker-1")}),
+    f.Launching(attempt=1),
+    f.Started(attempt=1),
+    f.Succeeded(attempt=1),
+)
+PARKED: tuple[f.Fact, ...] = (f.Admitted(), f.QueueTimedOut(entry=1))
+
+
+@dataclass
+class Jobs:
+    """Surroundings: jobs that live on, one fact at a time, whenever the world chooses."""
+
+    left: dict[str, list[f.Fact]]
+    states: dict[str, JobState] = field(default_factory=dict)
+    due: dict[str, Notice] = field(default_factory=dict)
+
+    def options(self, world: World) -> Iterable[Option]:
+        """One of them lives on."""
+        ready = [job for job, facts in self.left.items() if facts]
+        if ready:
+            job = world.dice.one_of(ready)
+            yield Option(1.0, f"{job} lives on", partial(self.live_on, world, job))
+
+    def live_on(self, world: World, job: str) -> None:
+        fact = self.left[job].pop(0)
+        before = self.states.get(job) or submitted(job=job).state
+        state = self.states[job] = evolve(before, fact, max(world.time.now(), before.since))
+        event = job_event(
+            state, fact, event_id=f"{job}-{state.version}", source="test", at=state.since
+        )
+        world.store.put(event.subject, event.to_bytes())
+        self.due.update((n.id, n) for n in notices_for(fact.event, state, EVERY))
+
+    def next_time(self, world: World) -> float | None:
+        return None
+
+    def pass_time(self, world: World) -> None:
+        return None
+
+    def end(self, world: World) -> None:
+        for job in self.left:
+            while self.left[job]:
+                self.live_on(world, job)
+
+
+@dataclass
+class Post:
+    """What arrived at the receiver, and how it answers."""
+
+    dice: Dice
+    moody: bool
+    sent: Counter[tuple[str, bool]] = field(default_factory=Counter)
+    arrived: Counter[str] = field(default_factory=Counter)
+
+    def take(self, message: Message) -> Delivery:
+        self.sent[message.id, "重复发送" in message.text] += 1
+        outcome = Outcome.DELIVERED
+        if self.moody and self.dice.chance(0.4):
+            outcome = self.dice.one_of((Outcome.RETRY, Outcome.UNKNOWN, Outcome.REFUSED))
+        if outcome in {Outcome.DELIVERED, Outcome.UNKNOWN}:
+            self.arrived[message.id] += 1
+        return Delivery(outcome)
+
+
+@dataclass
+class GatedChannel:
+    """A way out that a world may stop before and after the receiver has the message."""
+
+    hooks: ProcessHooks
+    post: Post
+
+    async def send(self, address: Address | None, message: Message, at: datetime) -> Delivery:
+        await self.hooks.before("send")
+        delivery = self.post.take(message)
+        await self.hooks.after("send")
+        return delivery
+
+    async def close(self) -> None:
+        return None
+
+
+def in_memory() -> Engine:
+    return sa.create_engine(
+        "sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False}
+    )
+
+
+@dataclass
+class Play:
+    """A world of two notifiers, its jobs and its receiver."""
+
+    seed: int
+    faults: Faults
+    moody: bool
+
+    def __post_init__(self) -> None:
+        self.jobs = Jobs({f"j{i}": list(PARKED if i % 3 else LIFE) for i in range(5)})
+        self.post = Post(Dice(self.seed + 1), self.moody)
+        self.engine = in_memory()
+        plan = ServicePlan("notifier", self._build, replicas=2, engine=lambda: self.engine)
+        self.world = World(self.seed, [plan])
+        settle(self.world)
+        self.world.surroundings.append(self.jobs)
+
+    def _build(self, runtime: Runtime, hooks: ProcessHooks) -> Service:
+        channel = GatedChannel(hooks, self.post)
+        book = Rulebook(EVERY, {})
+        return build(runtime, NotifierSettings(), book=book, channels={"feishu": channel})
+
+    def runs(self, steps: int = 400) -> None:
+        self.world.faults = self.faults
+        for _ in range(steps):
+            step(self.world)
+        self.world.faults = CALM
+        self.jobs.end(self.world)
+        advance(self.world, 3 * 86_400, until=self._at_rest)
+
+    def _at_rest(self, world: World) -> bool:
+        return not any(durable.open for durable in world.bus.durables.values())
+
+    @property
+    def rows(self) -> dict[str, tuple[DeliveryState, int, str]]:
+        with self.engine.connect() as connection:
+            found = connection.execute(sa.select(store.deliveries))
+            return {r.notice: (DeliveryState(r.state), r.attempts, r.code) for r in found}
+
+
+def check_truth(play: Play) -> None:
+    """What must hold in every world."""
+    rows = play.rows
+    assert set(rows) == set(play.jobs.due), "a notice for each transition, and no other"
+    assert play.world.bus.parked == [
+        each for each in play.world.bus.parked if each.why == "unreadable"
+    ]
+    for notice, (state, attempts, code) in rows.items():
+        first, repeats = play.post.sent[notice, False], play.post.sent[notice, True]
+        assert state is not DeliveryState.PENDING
+        assert first <= 1, "only one attempt is the first"
+        assert first + repeats <= attempts, "nobody sends without a claim"
+        if state is DeliveryState.DELIVERED:
+            assert play.post.arrived[notice] >= 1
+        if state is DeliveryState.FAILED and not play.moody:
+            assert code == "stale"
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_whatever_goes_wrong_nobody_is_forgotten_or_told_by_two_at_once(seed: int) -> None:
+    # a clock that goes back would put jobs before the beginning of the rules
+    faults = replace(drawn(Dice(seed)), clock_step=0.0, skew=0.0)
+    play = Play(seed, faults, moody=seed % 2 == 0)
+    play.runs()
+    check_truth(play)
+
+
+REPEATS = Faults(double_delivery=0.4, lost_acknowledgement=0.4, burst=0.5)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_while_nobody_dies_every_notice_is_sent_exactly_once(seed: int) -> None:
+    play = Play(seed, REPEATS, moody=False)
+    play.runs(600)
+    check_truth(play)
+    assert play.post.arrived == Counter(dict.fromkeys(play.jobs.due, 1))
+    assert {state for state, _, _ in play.rows.values()} == {DeliveryState.DELIVERED}
