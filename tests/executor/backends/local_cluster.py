@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -58,6 +59,14 @@ while True:
     signal.pause()
 """
 
+_COUNTS = """
+def stop(*_):
+    with open(os.environ["MUSTER_STOP_FILE"]) as file:
+        note("told", file.read().strip())
+signal.signal(signal.SIGTERM, stop)
+note("ran")
+"""
+
 _LEAVES = """
 sys.exit(4)
 """
@@ -66,6 +75,10 @@ _SHOWS = """
 import json
 note("env", json.dumps(dict(os.environ)))
 """
+
+
+STRANGER = (sys.executable, "-I", "-S", "-c", "import signal; signal.pause()")
+"""A process that is nobody's worker."""
 
 
 class LocalCluster(Cluster):
@@ -95,6 +108,10 @@ class LocalCluster(Cluster):
 
     def ignores_stop(self) -> tuple[str, ...]:
         return self.python(_IGNORES, _WAITS)
+
+    def counts_signals(self) -> tuple[str, ...]:
+        """Notes each signal to stop, and goes on."""
+        return self.python(_COUNTS, _WAITS)
 
     def leaves_children(self) -> tuple[str, ...]:
         """Exits with 4 and leaves two children running, one of them in a session of its own."""

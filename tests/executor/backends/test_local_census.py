@@ -12,6 +12,7 @@ import pytest
 from muster.executor.backends import WorkerKey, WorkerStatus
 from muster.executor.backends.local import LocalBackend, NodeConfig, keeper
 from muster.executor.backends.local.census import Census
+from muster.executor.backends.local.processes import Process
 from muster.executor.backends.local.records import Plan, Records, folder_name
 
 NODE = NodeConfig(name="node-1", gpus=4)
@@ -63,6 +64,23 @@ def test_a_thousand_workers_are_looked_at_in_well_under_a_tenth_of_a_second(
     statuses = Counter(entry.status for entry in census.take().values())
     assert statuses == {WorkerStatus.RUNNING: 300, WorkerStatus.EXITED: 700}
     assert fastest(census) < 0.05
+
+
+def test_an_exit_that_is_written_while_one_looks_is_believed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    records = write_workers(tmp_path, {"state": keeper.RUNNING})
+    path = records.folder("job-0@1@worker-0").path / keeper.RECORD
+
+    def dies_now(_: Process) -> bool:
+        keeper.replace(path, {"state": keeper.EXITED, "exit_code": 3, "ended_at": 1.0})
+        return False
+
+    monkeypatch.setattr(Process, "alive", property(dies_now))
+    (entry,) = Census(records, 10.0).take().values()
+    assert entry.status is WorkerStatus.EXITED
+    assert entry.record is not None
+    assert entry.record.exit_code == 3
 
 
 async def test_what_another_executor_forgot_is_not_shown_any_more(tmp_path: Path) -> None:

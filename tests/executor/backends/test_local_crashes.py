@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from muster.executor.backends import Launch, WorkerKey, WorkerStatus
 from muster.executor.backends.local import LocalBackend, keeper
 from muster.executor.backends.local.records import Plan, Records, folder_name
 from tests.contract.backend_suite import DEADLINE, ENDED, end_all, find, logged, until, worker
-from tests.executor.backends.local_cluster import LocalCluster, lives
+from tests.executor.backends.local_cluster import STRANGER, LocalCluster, lives
 from tests.support.eventually import eventually
 
 _EXECUTOR = """
@@ -56,8 +57,7 @@ def backend(cluster: LocalCluster) -> LocalBackend:
 @pytest.fixture
 def stranger() -> Iterator[subprocess.Popen[bytes]]:
     """A process that is nobody's worker, and leads a session as a worker does."""
-    command = [sys.executable, "-I", "-S", "-c", "import signal; signal.pause()"]
-    with subprocess.Popen(command, start_new_session=True) as process:
+    with subprocess.Popen(STRANGER, start_new_session=True) as process:
         yield process
         process.kill()
 
@@ -143,6 +143,34 @@ async def test_a_worker_has_ended_only_when_nothing_that_it_started_runs(
     assert not any(lives(pid) for pid in cluster.pids(KEY))
 
 
+async def test_a_keeper_is_alone_and_cannot_be_asked_to_leave(
+    cluster: LocalCluster, backend: LocalBackend
+) -> None:
+    await backend.launch([worker(cluster.stops_when_told())])
+    await eventually(lambda: cluster.runs(KEY))
+    pid = record_of(cluster)["keeper_pid"]
+    assert os.getsid(pid) == pid
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        os.kill(pid, number)
+    await backend.signal([KEY], DEADLINE)
+    assert (await until(backend, KEY, *ENDED)).exit_code == 7
+
+
+async def test_a_worker_is_told_once_and_can_read_the_latest_deadline(
+    cluster: LocalCluster, backend: LocalBackend
+) -> None:
+    await backend.launch([worker(cluster.counts_signals())])
+    await eventually(lambda: cluster.runs(KEY))
+    await backend.signal([KEY], DEADLINE)
+    await eventually(lambda: cluster.told(KEY))
+    await backend.signal([KEY], DEADLINE + timedelta(minutes=1))
+    ((folder, _),) = cluster.records()
+    assert (folder / keeper.STOP).read_text(encoding="utf-8") == "2031-05-06T07:09:09+00:00\n"
+    await backend.kill([KEY])
+    await until(backend, KEY, *ENDED)
+    assert cluster.told(KEY) == [DEADLINE]
+
+
 async def test_a_worker_whose_keeper_is_killed_runs_on_and_can_be_told(
     cluster: LocalCluster, backend: LocalBackend
 ) -> None:
@@ -163,8 +191,8 @@ async def test_a_kill_without_a_keeper_still_reaches_every_process(
     await eventually(lambda: cluster.runs(KEY))
     kill_keeper(cluster)
     await backend.kill([KEY])
+    await eventually(lambda: not any(lives(pid) for pid in cluster.pids(KEY)))
     assert (await until(backend, KEY, *ENDED)).status is WorkerStatus.GONE
-    assert not any(lives(pid) for pid in cluster.pids(KEY))
 
 
 async def test_what_a_worker_leaves_behind_is_ended_without_its_keeper(
