@@ -1,0 +1,106 @@
+"""Opening a connection to NATS with the options that a control plane needs.
+
+It reconnects for ever; a connection that is closed all the same is final, and `on_closed` is told
+so that the process can end and be started again. Called by whoever hosts services, and by the CLI.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import nats
+import structlog
+from nats.aio.client import Client
+from nats.errors import Error as NatsError
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
+
+from muster.bus.provision import check_server
+from muster.domain.errors import Temporary
+
+RECONNECT_WAIT_S = 0.5
+PING_S = 10
+OUTSTANDING_PINGS = 2
+PENDING_BYTES = 8 * 1024 * 1024
+
+_LOG = structlog.get_logger("muster.nats")
+
+
+class NatsSettings(BaseModel):
+    """How NATS is reached, and as whom. servers: comma-separated URLs.
+
+    One of these says who we are, or the URL does: credentials (a file with JWT and seed), nkey (a
+    file with a seed), or user and password. inbox: prefix of our reply subjects, where permissions
+    ask for one.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    servers: str = "nats://127.0.0.1:4222"
+    name: str = "muster"
+    inbox: str = "_INBOX"
+    credentials: Path | None = None
+    nkey: Path | None = None
+    user: str | None = None
+    password: SecretStr | None = None
+    wait_s: float = Field(default=30.0, gt=0)
+
+
+def _ignore() -> None: ...
+
+
+async def connect(settings: NatsSettings, on_closed: Callable[[], None] = _ignore) -> Client:
+    """Open a connection. Raises Temporary when nobody answers in `wait_s`, ServerTooOld."""
+    try:
+        async with asyncio.timeout(settings.wait_s):
+            connection = await nats.connect(**_options(settings, on_closed))
+    except (NatsError, OSError, TimeoutError) as error:
+        raise Temporary(f"NATS cannot be reached: {type(error).__name__} {error}", delay=2.0) from error
+    check_server(connection)
+    return connection
+
+
+def _options(settings: NatsSettings, on_closed: Callable[[], None]) -> dict[str, Any]:
+    log = _LOG.bind(connection=settings.name)
+
+    async def on_error(error: Exception) -> None:
+        log.warning("nats error", error=f"{type(error).__name__}: {error}")
+
+    async def on_disconnected() -> None:
+        log.warning("nats disconnected")
+
+    async def on_reconnected() -> None:
+        log.info("nats reconnected")
+
+    async def closed() -> None:
+        log.error("nats connection closed")
+        on_closed()
+
+    options: dict[str, Any] = {
+        "servers": [server.strip() for server in settings.servers.split(",")],
+        "name": settings.name,
+        "inbox_prefix": settings.inbox,
+        "max_reconnect_attempts": -1,
+        "reconnect_time_wait": RECONNECT_WAIT_S,
+        "ping_interval": PING_S,
+        "max_outstanding_pings": OUTSTANDING_PINGS,
+        "pending_size": PENDING_BYTES,
+        "flush_timeout": 10,
+        "error_cb": on_error,
+        "disconnected_cb": on_disconnected,
+        "reconnected_cb": on_reconnected,
+        "closed_cb": closed,
+    }
+    return options | _identity(settings)
+
+
+def _identity(settings: NatsSettings) -> dict[str, Any]:
+    identity: dict[str, Any] = {
+        "user_credentials": str(settings.credentials) if settings.credentials else None,
+        "nkeys_seed": str(settings.nkey) if settings.nkey else None,
+        "user": settings.user,
+        "password": settings.password.get_secret_value() if settings.password else None,
+    }
+    return {name: value for name, value in identity.items() if value is not None}
