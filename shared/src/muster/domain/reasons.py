@@ -122,6 +122,11 @@ _TEXTS: dict[ReasonCode, tuple[str, str]] = {
 }
 
 
+def texts_of(code: ReasonCode) -> tuple[str, str]:
+    """Return the English and the Chinese text of a code, with its {places} open."""
+    return _TEXTS[code]
+
+
 class Reason(Frozen):
     """A code with its sentence in English and Chinese; texts inside are data, never markup."""
 

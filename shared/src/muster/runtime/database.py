@@ -14,7 +14,6 @@ from typing import TypeVar
 
 from alembic import command
 from alembic.config import Config
-from muster.domain.errors import Temporary
 from sqlalchemy import (
     Connection,
     DateTime,
@@ -29,6 +28,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError, OperationalError
+
+from muster.domain.errors import Temporary
 
 T = TypeVar("T")
 

@@ -16,6 +16,7 @@ from muster.contracts import requests as r
 from muster.contracts import subjects
 from muster.contracts.checking import check
 from muster.contracts.events import first_error
+from muster.contracts.tracing import continued
 from muster.domain import facts as f
 from muster.domain import nodes as n
 from muster.domain.demand import NodePolicy
@@ -26,7 +27,6 @@ from muster.domain.state import JobState
 from muster.domain.violations import Violation
 from muster.log import Recorded
 from muster.runtime.journal import Journal
-from muster.runtime.tracing import continued
 
 
 @dataclass(frozen=True, slots=True)

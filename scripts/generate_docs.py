@@ -1,0 +1,284 @@
+"""Writes docs/reference/*.md from the code, so that they cannot drift. `--check` only compares."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from pydantic_settings import BaseSettings
+
+from muster.bus.topology import CONSUMERS, STREAMS
+from muster.contracts.events import event_type
+from muster.contracts.requests import REQUESTS, request_type
+from muster.domain.causes import PREEMPTIONS, AfterRelease, EvictionCause, after_release
+from muster.domain.deadlines import DEADLINES
+from muster.domain.demand import ResourceClass
+from muster.domain.edges import EDGES
+from muster.domain.facts import FACTS
+from muster.domain.nodes import NODE_FACTS, NODE_OWNERS
+from muster.domain.phases import PARKED, SHOWN_TEXT, TERMINAL, Phase
+from muster.domain.pools import POOL_FACTS
+from muster.domain.reasons import ReasonCode, texts_of
+from muster.domain.rules import RULES
+from muster.executor.settings import ExecutorSettings
+from muster.fault_tolerance.settings import FaultToleranceSettings
+from muster.gateway.settings import GatewaySettings
+from muster.notifier.settings import NotifierSettings
+from muster.requeue.settings import RequeueSettings
+from muster.runtime.settings import HostSettings
+from muster.scheduler.settings import SchedulerSettings
+
+FOLDER = Path(__file__).parent.parent / "docs" / "reference"
+NOTE = "<!-- Made by `make docs` from the code. Change the code, not this page. -->"
+
+
+def main() -> int:
+    """Write every page, or compare; returns the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="compare, write nothing")
+    check = parser.parse_args().check
+    stale = [name for name, page in PAGES.items() if _differs(name, page(), write=not check)]
+    if stale and check:
+        print(f"out of date: {', '.join(stale)}; run `make docs`", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _differs(name: str, text: str, *, write: bool) -> bool:
+    path = FOLDER / name
+    same = path.is_file() and path.read_text(encoding="utf-8") == text
+    if not same and write:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return not same
+
+
+def _page(title: str, intro: str, *blocks: str) -> str:
+    return "\n\n".join([f"# {title}", NOTE, intro, *blocks]) + "\n"
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(_cell(c) for c in line) + " |" for line in lines)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _doc(item: object) -> str:
+    return (inspect.getdoc(item) or "").split("\n\n")[0]
+
+
+def phases() -> str:
+    rows = [
+        (
+            f"`{phase}`",
+            "terminal" if phase in TERMINAL else "parked" if phase in PARKED else "active",
+        )
+        for phase in Phase
+    ]
+    shown = [(f"`{shown}`", english, chinese) for shown, (english, chinese) in SHOWN_TEXT.items()]
+    return _page(
+        "Phases",
+        "Where a job stands, and what a person is shown for it.",
+        _table(("phase", "kind"), rows),
+        "## Shown as",
+        _table(("shown", "English", "中文"), shown),
+    )
+
+
+def edges() -> str:
+    order = {phase: index for index, phase in enumerate(Phase)}
+
+    def names(phases: Iterable[Phase]) -> str:
+        found = sorted(phases, key=order.__getitem__)
+        return "every phase" if len(found) == len(Phase) else ", ".join(found) or "-"
+
+    rows = [
+        (
+            f"`{event}`",
+            names(edge.sources),
+            "as released: see the life cycle"
+            if event == "released"
+            else names(edge.targets)
+            if edge.targets
+            else "unchanged",
+            ", ".join(edge.owners),
+            _doc(FACTS[event]),
+        )
+        for event, edge in EDGES.items()
+    ]
+    return _page(
+        "Edges of the life cycle",
+        "Which event may follow which phase, and the one service that writes it.",
+        _table(("event", "from", "to", "owner", "what it says"), rows),
+    )
+
+
+def deadlines() -> str:
+    rows = [
+        (
+            f"`{kind}`",
+            ", ".join(sorted(row.phases))
+            + (" (before launching)" if row.launched is False else ""),
+            row.owner,
+            f"`{row.event}`" if row.event else "kill",
+        )
+        for kind, row in DEADLINES.items()
+    ]
+    return _page(
+        "Deadlines",
+        "Every waiting phase has a clock. The instant is in the job's state; an alarm only wakes.",
+        _table(("deadline", "counts in", "owner", "then"), rows),
+    )
+
+
+def requeue() -> str:
+    columns = [("on, requeues left", True, 1, ResourceClass.SPOT)]
+    columns += [("on, none left", True, 0, ResourceClass.SPOT)]
+    columns += [(f"off: {kind}", False, 0, kind) for kind in ResourceClass]
+    rows = [
+        (
+            f"`{cause}`",
+            "yes" if cause in PREEMPTIONS else "no",
+            *(_after(cause, on, left, kind) for _, on, left, kind in columns),
+        )
+        for cause in EvictionCause
+    ]
+    return _page(
+        "After a release",
+        "What requeue does with an interrupted job, by the cause of its eviction and auto-queue.",
+        _table(("cause", "counts", *(name for name, *_ in columns)), rows),
+    )
+
+
+def _after(cause: EvictionCause, on: bool, left: int, kind: ResourceClass) -> str:
+    what: AfterRelease = after_release(cause, auto_queue=on, left=left, resource_class=kind)
+    return what.value
+
+
+def events() -> str:
+    jobs = [
+        (f"`jobs.<tenant>.<job>.{e}`", f"`{event_type('job', e, x.version)}`", _doc(x))
+        for e, x in FACTS.items()
+    ]
+    nodes = [
+        (
+            f"`pools.<pool>.nodes.<node>.{e}`",
+            f"`{event_type('node', e, x.version)}`",
+            f"{_doc(x)} ({', '.join(NODE_OWNERS[e])})",
+        )
+        for e, x in NODE_FACTS.items()
+    ]
+    pools = [
+        (f"`pools.<pool>.{e}`", f"`{event_type('pool', e, x.version)}`", _doc(x))
+        for e, x in POOL_FACTS.items()
+    ]
+    asked = [
+        (f"`requests.<tenant>.{v}`", f"`{request_type(v, x.version)}`", _doc(x))
+        for v, x in REQUESTS.items()
+    ]
+    head = ("subject", "type", "what it says")
+    return _page(
+        "Events and requests",
+        "CloudEvents 1.0, structured JSON. An event of a job carries the job's whole state.",
+        "## Jobs",
+        _table(head, jobs),
+        "## Nodes",
+        _table(head, nodes),
+        "## Pools and clusters",
+        "`clusters.<cluster>.epoch` says which executor may act on a cluster.",
+        _table(head, pools),
+        "## Requests",
+        "Each is answered on `answers.<tenant>.<request id>`.",
+        _table(head, asked),
+    )
+
+
+def streams() -> str:
+    rows = [
+        (f"`{s.name}`", ", ".join(f"`{x}`" for x in s.subjects) or "(sourced)", s.description)
+        for s in STREAMS
+    ]
+    consumers = [
+        (
+            f"`{c.durable}`",
+            c.owner,
+            c.stream,
+            ", ".join(f"`{x}`" for x in c.filters) or "everything",
+        )
+        for c in CONSUMERS
+    ]
+    return _page(
+        "Streams and consumers",
+        "What `muster provision` makes of a server.",
+        _table(("stream", "subjects", "for"), rows),
+        "## Durable consumers",
+        _table(("durable", "service", "stream", "filters"), consumers),
+    )
+
+
+def reasons() -> str:
+    rows = [(f"`{code}`", *texts_of(code)) for code in ReasonCode]
+    return _page(
+        "Reasons",
+        "Why a job stands where it stands: stable codes, two languages.",
+        _table(("code", "English", "中文"), rows),
+    )
+
+
+def rules() -> str:
+    rows = [(f"`{code}`", english, chinese) for code, (english, chinese) in RULES.items()]
+    return _page(
+        "Validation rules",
+        "A refused request names every broken rule at once: code, path of the field, text.",
+        _table(("code", "English", "中文"), rows),
+    )
+
+
+def settings() -> str:
+    blocks: list[str] = []
+    for model in _settings_models():
+        prefix = str(model.model_config.get("env_prefix", ""))
+        rows = [
+            (f"`{prefix}{name.upper()}`", _shown_default(field.get_default()))
+            for name, field in model.model_fields.items()
+        ]
+        blocks += [f"## {model.__name__}", _doc(model), _table(("variable", "default"), rows)]
+    return _page("Settings", "All from the environment; each service has its prefix.", *blocks)
+
+
+def _settings_models() -> Sequence[type[BaseSettings]]:
+    return (
+        HostSettings,
+        SchedulerSettings,
+        ExecutorSettings,
+        RequeueSettings,
+        FaultToleranceSettings,
+        NotifierSettings,
+        GatewaySettings,
+    )
+
+
+def _shown_default(value: object) -> str:
+    return "-" if value is None else f"`{value}`"
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "phases.md": phases,
+    "edges.md": edges,
+    "deadlines.md": deadlines,
+    "requeue.md": requeue,
+    "events.md": events,
+    "streams.md": streams,
+    "reasons.md": reasons,
+    "rules.md": rules,
+    "settings.md": settings,
+}
+
+if __name__ == "__main__":
+    sys.exit(main())
