@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -37,11 +38,14 @@ def fled() -> Iterator[subprocess.Popen[bytes]]:
 
 
 @pytest.fixture
-def ended_leader() -> tuple[int, int]:
+def ended_leader() -> Iterator[tuple[int, int]]:
     """Numbers of a session's leader that has ended, and of a process that it left."""
     command = ["sh", "-c", "sleep 1000 >&- & echo $!"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as leader:
-        return leader.pid, int(leader.communicate()[0])
+        orphan = int(leader.communicate()[0])
+    yield leader.pid, orphan
+    if lives(orphan):
+        os.kill(orphan, signal.SIGKILL)
 
 
 def born(pid: int) -> str:

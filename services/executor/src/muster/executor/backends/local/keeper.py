@@ -10,6 +10,9 @@ The directory is the whole protocol. `record.json` has one owner: whoever create
 keeps the worker or has declared that nobody ever will. The keeper looks for `stop` and `kill` after
 the record says `running`, and whoever writes them looks at the record afterwards: one of the two
 always sees the other.
+
+Keepers become children of process 1, which must reap them (in a container: run with an init). What
+ends the executor must spare them: under systemd that is `KillMode=process`.
 """
 
 from __future__ import annotations
