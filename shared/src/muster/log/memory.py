@@ -7,7 +7,7 @@ fail it, or crash the caller; without hooks it never suspends.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
@@ -53,10 +53,13 @@ class _Quiet:
 
 
 @dataclass(slots=True)
-class _Entry:
+class StoredEntry:
+    """One stored message. event: None when it is none that this version understands (why says)."""
+
     subject: str
     seq: int
     at: datetime
+    body: bytes
     event: Event | None
     why: str = ""
 
@@ -66,17 +69,17 @@ class Store:
     """The "server": what was stored and which alarms wait. Shared by every client of a world."""
 
     now: Callable[[], datetime]
-    entries: list[_Entry] = field(default_factory=list)
+    entries: list[StoredEntry] = field(default_factory=list)
     heads: dict[str, list[int]] = field(default_factory=dict)
     alarms: dict[str, Alarm] = field(default_factory=dict)
 
-    def put(self, subject: str, body: bytes) -> _Entry:
+    def put(self, subject: str, body: bytes) -> StoredEntry:
         """Store a message as a server would: bytes in, whatever they are."""
         seq = len(self.entries) + 1
         try:
-            entry = _Entry(subject, seq, self.now(), read_event(subject, body))
+            entry = StoredEntry(subject, seq, self.now(), body, read_event(subject, body))
         except UnreadableEvent as error:
-            entry = _Entry(subject, seq, self.now(), None, str(error))
+            entry = StoredEntry(subject, seq, self.now(), body, None, str(error))
         self.entries.append(entry)
         for name in _names(subject):
             self.heads.setdefault(name, []).append(seq)
@@ -90,6 +93,14 @@ class Store:
         """Return the last of them, 0 if there is none."""
         found = self.sequences(condition)
         return found[-1] if found else 0
+
+    def forget(self, condition: str, before: int) -> None:
+        """Drop what a condition filter matches below a sequence; all others keep their numbers."""
+        for seq in [seq for seq in self.sequences(condition) if seq < before]:
+            entry = self.entries[seq - 1]
+            self.entries[seq - 1] = replace(entry, subject="", event=None, why="trimmed")
+            for name in _names(entry.subject):
+                self.heads[name].remove(seq)
 
 
 def _names(subject: str) -> list[str]:
@@ -189,6 +200,15 @@ class MemoryLog:
         """See the port."""
         await self._hooks.before("end")
         return len(self._store.entries)
+
+    async def trim(self, key: Key, before: int) -> None:
+        """See the port."""
+        fault = await self._hooks.before("trim")
+        if self._store.head(key.condition) < before:
+            raise Permanent(f"{before} is beyond the last event of {key.condition}")
+        if fault is not LogFault.LOST:
+            self._store.forget(key.condition, before)
+        await self._hooks.after("trim")
 
     async def timer(self, alarm: Alarm) -> None:
         """See the port."""

@@ -1,0 +1,160 @@
+"""The executor's port to a pretended cluster: what it is shown, late, partly, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from datetime import datetime
+
+from muster.domain.errors import Temporary
+from muster.executor.backends import Launch, NodeFacts, Observed, WorkerKey, WorkerStatus
+from muster.executor.backends.refusals import Refusal, RefusalCode, Refused, refusal
+from muster.log.memory import LogFault
+from muster.testing.cluster import Life, SimCluster, SimNode, SimWorker, WorkerId
+from muster.testing.gates import Gate, ProcessHooks
+from muster.testing.virtual_time import VirtualTime
+
+_STATUS = {
+    Life.STARTING: WorkerStatus.STARTING,
+    Life.RUNNING: WorkerStatus.RUNNING,
+    Life.EXITED: WorkerStatus.EXITED,
+    Life.GONE: WorkerStatus.GONE,
+}
+
+
+class SimBackend:
+    """See `muster.executor.backends.Backend`; one for each life of an executor."""
+
+    def __init__(self, cluster: SimCluster, time: VirtualTime, hooks: ProcessHooks) -> None:
+        self._cluster, self._time, self._hooks = cluster, time, hooks
+
+    async def nodes(self) -> Sequence[NodeFacts]:
+        """See the port."""
+        await self._before("cluster nodes")
+        facts = [_facts(node) for node in self._cluster.nodes.values() if node.present]
+        await self._hooks.after("cluster nodes")
+        return facts
+
+    async def launch(self, launches: Sequence[Launch]) -> None:
+        """See the port. When the answer is lost, any part of the gang may have been started."""
+        fault = await self._before("cluster launch")
+        new = [each for each in launches if _id(each.key) not in self._cluster.workers]
+        refusals = self._refusals(new)
+        if refusals:
+            raise Refused(refusals)
+        started = new[: len(new) // 2 + 1] if fault is LogFault.UNKNOWN_STORED else new
+        for each in started:
+            self._cluster.start(_id(each.key), each.node, each.gpus, self._time.elapsed)
+        await self._after("cluster launch", fault)
+
+    def _refusals(self, launches: Sequence[Launch]) -> list[Refusal]:
+        wanted: dict[str, int] = {}
+        found: list[Refusal] = []
+        for each in launches:
+            worker, node = each.key.worker, self._cluster.nodes.get(each.node)
+            why = self._cluster.script_of(_id(each.key)).refused
+            if why is not None:
+                found.append(refusal(RefusalCode.BAD_COMMAND, worker, why=why))
+            if node is None or not node.present:
+                found.append(refusal(RefusalCode.NODE_UNKNOWN, worker, node=each.node))
+                continue
+            wanted[each.node] = wanted.get(each.node, 0) + each.gpus
+            free = self._cluster.free_gpus(each.node)
+            if wanted[each.node] > free:
+                numbers = {"node": each.node, "free": free, "wanted": wanted[each.node]}
+                found.append(refusal(RefusalCode.NO_FREE_GPUS, worker, **numbers))
+        return found
+
+    async def observe(self) -> Sequence[Observed]:
+        """See the port."""
+        await self._before("cluster observe")
+        seen = [self._shown(worker) for worker in self._cluster.workers.values()]
+        await self._hooks.after("cluster observe")
+        return seen
+
+    def _shown(self, worker: SimWorker) -> Observed:
+        return Observed(
+            key=WorkerKey(worker.id.job, worker.id.attempt, worker.id.worker),
+            node=worker.node,
+            status=_STATUS[worker.life],
+            exit_code=worker.exit_code,
+            started_at=self._instant(worker.up_at),
+            ended_at=self._instant(worker.ended_at),
+            address=worker.node,
+        )
+
+    def _instant(self, second: float | None) -> datetime | None:
+        return None if second is None else self._time.instant(second)
+
+    async def signal(self, keys: Sequence[WorkerKey], deadline: datetime) -> None:
+        """See the port."""
+        await self._effect("cluster signal", keys, self._cluster.tell)
+
+    async def kill(self, keys: Sequence[WorkerKey]) -> None:
+        """See the port."""
+        await self._effect("cluster kill", keys, self._cluster.kill)
+
+    async def forget(self, keys: Sequence[WorkerKey]) -> None:
+        """See the port."""
+        await self._effect("cluster forget", keys, self._cluster.forget)
+
+    async def _effect(
+        self, name: str, keys: Sequence[WorkerKey], act: Callable[[WorkerId, float], None]
+    ) -> None:
+        fault = await self._before(name)
+        for key in keys:
+            act(_id(key), self._time.elapsed)
+        self._cluster.catch_up(self._time.elapsed)
+        await self._after(name, fault)
+
+    async def _before(self, name: str) -> LogFault:
+        fault = await self._hooks.before(name)
+        if fault is LogFault.LOST:
+            raise Temporary("the cluster is away", delay=1.0)
+        return fault
+
+    async def _after(self, name: str, fault: LogFault) -> None:
+        await self._hooks.after(name)
+        if fault is LogFault.UNKNOWN_STORED:
+            raise Temporary("the cluster did not answer", delay=1.0)
+
+    def changes(self) -> AsyncIterator[frozenset[str]]:
+        """See the port."""
+        return _Changes(self._cluster, self._hooks)
+
+
+class _Changes:
+    """Waits at a gate that opens when a worker has changed; what exists comes first."""
+
+    def __init__(self, cluster: SimCluster, hooks: ProcessHooks) -> None:
+        self._cluster, self._hooks, self._seen = cluster, hooks, 0
+
+    def __aiter__(self) -> AsyncIterator[frozenset[str]]:
+        return self
+
+    async def __anext__(self) -> frozenset[str]:
+        await self._hooks.gate(Gate("cluster changes", "before", self._nothing))
+        changed = self._cluster.changed_since(self._seen)
+        self._seen = self._cluster.version
+        return changed
+
+    def _nothing(self) -> bool:
+        return self._cluster.version == self._seen
+
+
+def _id(key: WorkerKey) -> WorkerId:
+    return WorkerId(key.job, key.attempt, key.worker)
+
+
+def _facts(node: SimNode) -> NodeFacts:
+    shape = node.shape
+    return NodeFacts(
+        node=node.name,
+        gpus=shape.gpus,
+        gpu_model=shape.gpu_model,
+        cpus=shape.cpus,
+        memory_mib=shape.memory_mib,
+        spot=shape.spot,
+        zone=shape.zone,
+        labels=shape.labels,
+        reclaim_at=node.reclaim_at,
+    )

@@ -1,0 +1,83 @@
+"""Random jobs for random walks: what people submit, and how the processes of each behave."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from muster.testing.cluster import Script, WorkerId
+from muster.testing.dice import Dice
+
+CLASSES = ("reserved", "on_demand", "spot", "spot", "idle")
+
+
+def random_spec(dice: Dice, number: int, nodes: int, gpus: int) -> dict[str, Any]:
+    """Return a specification that admission accepts and that fits an empty pool."""
+    ray = dice.chance(0.15)
+    kind = dice.one_of(CLASSES)
+    spec: dict[str, Any] = {
+        "name": f"job-{number}",
+        "type": "RayJob" if ray else "PyTorchJob",
+        "image": "registry.local/train:1",
+        "command": ["python", "train.py"],
+        "resource": _resource(dice, kind, nodes, gpus),
+        "grace_s": dice.one_of((1, 30, 120)),
+        "start_deadline_s": dice.one_of((30, 900)),
+    }
+    if dice.chance(0.6):
+        spec["auto_queue"] = {
+            "enabled": True,
+            "max_queue_hours": dice.whole(1, 2),
+            "max_requeues": dice.whole(0, 3),
+        }
+    if dice.chance(0.5):
+        spec["fault_tolerance"] = {"enabled": True, "max_retries": dice.whole(0, 2)}
+    if dice.chance(0.1):
+        spec["max_runtime_s"] = dice.one_of((60, 600))
+    if ray and dice.chance(0.5):
+        spec["debug"] = {"enabled": True, "hold_seconds": dice.one_of((60, 600))}
+    return spec
+
+
+def _resource(dice: Dice, kind: str, nodes: int, gpus: int) -> dict[str, Any]:
+    resource: dict[str, Any] = {
+        "type": kind,
+        "replicas": dice.whole(1, max(1, nodes - 1)),
+        "gpus_per_replica": dice.one_of((1, gpus // 2, gpus, gpus)),
+    }
+    if kind == "idle":
+        return resource
+    resource["priority"] = dice.one_of(("low", "normal", "high", dice.whole(1, 99)))
+    if kind in {"reserved", "on_demand"} and dice.chance(0.2):
+        resource["guarantee"] = True
+    return resource
+
+
+class RandomScripts:
+    """How each worker behaves, drawn from the seed and its identity: the same in every run."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._known: dict[WorkerId, Script] = {}
+
+    def __call__(self, who: WorkerId) -> Script:
+        """Return the script of a worker."""
+        if who not in self._known:
+            self._known[who] = self._draw(who)
+        return self._known[who]
+
+    def _draw(self, who: WorkerId) -> Script:
+        gang = Random(f"{self._seed}/{who.job}/{who.attempt}")
+        run_s = gang.choice((5.0, 60.0, 600.0, 3000.0))
+        fails = gang.random() < 0.3 and who.worker.endswith("-0")
+        refused = gang.random() < 0.06
+        own = Random(f"{self._seed}/{who}")
+        return Script(
+            start_s=own.choice((0.5, 0.5, 5.0, 40.0, 2000.0 if own.random() < 0.1 else 1.0)),
+            run_s=run_s * own.uniform(0.9, 1.0),
+            exit_code=own.choice((1, 137, 255)) if fails else 0,
+            stop_s=own.choice((0.5, 10.0, 100.0, None)),
+            stop_code=own.choice((0, 143, 1)),
+            kill_s=own.choice((0.1, 0.1, 5.0, 400.0)),
+            refused="the image has no such program" if refused else None,
+        )

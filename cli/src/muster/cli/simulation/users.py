@@ -1,0 +1,105 @@
+"""People and systems around a random walk: they submit, stop, resume, and take nodes away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+from muster.cli.simulation.client import Client
+from muster.cli.simulation.jobs import random_spec
+from muster.domain.nodes import NodeCondition
+from muster.domain.state import JobState
+from muster.testing.cluster import SimCluster
+from muster.testing.dice import Dice
+from muster.testing.invariants.base import Known
+from muster.testing.world import Option, World
+
+Wish = Callable[[Dice], tuple[str, dict[str, Any]]]
+
+
+class Users:
+    """Surroundings of a world. weight: of each wish; jobs: how many are submitted at most."""
+
+    def __init__(self, client: Client, cluster: SimCluster, known: Known, *, jobs: int) -> None:
+        self._client, self._cluster, self._known = client, cluster, known
+        self._left = jobs
+        self._asked = 0
+        self._last: tuple[str, str, dict[str, Any]] | None = None
+
+    def next_time(self, world: World) -> float | None:
+        """See Surroundings; people act when chance says so."""
+        return None
+
+    def pass_time(self, world: World) -> None:
+        """See Surroundings."""
+
+    def options(self, world: World) -> Iterable[Option]:
+        """Yield what somebody may ask for now."""
+        if self._left:
+            yield Option(0.6, "submit", partial(self._submit, world))
+        jobs = list(self._known.jobs.values())
+        if jobs:
+            job = world.dice.one_of(jobs)
+            yield Option(0.15, f"ask about {job.job}", partial(self._about_job, world, job))
+        nodes = list(self._known.nodes)
+        if nodes:
+            node = world.dice.one_of(nodes)
+            yield Option(0.25, f"ask about {node}", partial(self._about_node, world, node))
+        if self._last is not None:
+            yield Option(0.1, "the last request again", self._again)
+
+    def _submit(self, world: World) -> None:
+        self._left -= 1
+        nodes = self._cluster.nodes
+        gpus = max(node.shape.gpus for node in nodes.values())
+        self._ask("submit", spec=random_spec(world.dice, self._asked, len(nodes), gpus))
+
+    def _about_job(self, world: World, job: JobState) -> None:
+        dice = world.dice
+        queue = {
+            "enabled": True,
+            "max_queue_hours": dice.whole(1, 2),
+            "max_requeues": dice.whole(0, 3),
+        }
+        wishes: list[tuple[str, dict[str, Any]]] = [
+            ("stop", {}),
+            ("resume", dice.one_of(({}, {"auto_queue": queue}))),
+            ("resume", {}),
+            ("respecify", {"auto_queue": queue}),
+            ("prioritise", {"priority": dice.whole(1, 99)}),
+            ("relabel", {"labels": {"team": dice.one_of(("a", "b"))}}),
+        ]
+        verb, data = dice.one_of(wishes)
+        self._ask(verb, job=job.job, **data)
+
+    def _about_node(self, world: World, name: str) -> None:
+        dice, node = world.dice, self._known.nodes[name]
+        wishes: list[tuple[str, dict[str, Any]]] = [
+            ("reclaim_node", {"notice_s": dice.one_of((0, 10, 120))}),
+            ("cordon_node", {}),
+            ("drain_node", {}),
+            ("uncordon_node", {}),
+            ("uncordon_node", {}),
+        ]
+        if node.condition in {NodeCondition.GONE, NodeCondition.LOST}:
+            wishes = [("fence_node", {})]
+            self._cluster.power_off(name, world.time.elapsed)
+        verb, data = dice.one_of(wishes)
+        self._ask(verb, node=name, **data)
+
+    def _ask(self, verb: str, **data: Any) -> None:
+        self._asked += 1
+        request = f"r{self._asked}"
+        self._client.ask(verb, request, **data)
+        self._last = (verb, request, data)
+
+    def _again(self) -> None:
+        assert self._last is not None
+        verb, request, data = self._last
+        self._client.ask(verb, request, **data)
+
+    def heal(self) -> None:
+        """Open every node again, as an operator would after the trouble."""
+        for name in self._known.nodes:
+            self._ask("uncordon_node", node=name)

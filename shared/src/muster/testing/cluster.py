@@ -1,0 +1,260 @@
+"""The truth about a pretended cluster: its nodes, and every worker process that really runs there.
+
+What an executor is shown of it is an adapter's business. Invariants compare the log with this.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import NamedTuple
+
+from muster.domain.nodes import NodeShape
+
+
+class WorkerId(NamedTuple):
+    """One worker of one attempt."""
+
+    job: str
+    attempt: int
+    worker: str
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """How a worker behaves. Times are seconds; None = never.
+
+    start_s: until it is up. run_s: from then until it ends by itself with exit_code. stop_s: from
+    the stop signal to its end with stop_code (None: it ignores it). kill_s: from the kill to
+    its end (None: nothing ends it). refused: why it cannot be started at all.
+    """
+
+    start_s: float | None = 1.0
+    run_s: float | None = None
+    exit_code: int = 0
+    stop_s: float | None = 1.0
+    stop_code: int = 143
+    kill_s: float | None = 0.1
+    refused: str | None = None
+
+
+class Life(StrEnum):
+    """gone: no longer there and nobody knows how it ended."""
+
+    STARTING = "starting"
+    RUNNING = "running"
+    EXITED = "exited"
+    GONE = "gone"
+
+
+@dataclass(slots=True, eq=False)
+class SimWorker:
+    """One process. Times are true seconds; told: the stop signal reached it."""
+
+    id: WorkerId
+    node: str
+    gpus: int
+    script: Script
+    born: float
+    life: Life = Life.STARTING
+    exit_code: int | None = None
+    up_at: float | None = None
+    ended_at: float | None = None
+    told: float | None = None
+    killed: float | None = None
+
+    @property
+    def alive(self) -> bool:
+        """Whether it really runs."""
+        return self.life in {Life.STARTING, Life.RUNNING}
+
+    def ends(self) -> tuple[float, int] | None:
+        """Return when it will end and with which code, None if never."""
+        script, ways = self.script, list[tuple[float, int]]()
+        if script.start_s is not None and script.run_s is not None:
+            ways.append((self.born + script.start_s + script.run_s, script.exit_code))
+        if self.told is not None and script.stop_s is not None:
+            ways.append((self.told + script.stop_s, script.stop_code))
+        if self.killed is not None and script.kill_s is not None:
+            ways.append((self.killed + script.kill_s, 137))
+        return min(ways, default=None)
+
+
+@dataclass(slots=True, eq=False)
+class SimNode:
+    """One machine. present: the cluster lists it. reachable: signals arrive. powered: it runs.
+
+    reclaim_at: when its owner takes it back, if that was announced. most_gpus: what it ever had.
+    """
+
+    name: str
+    shape: NodeShape
+    present: bool = True
+    reachable: bool = True
+    powered: bool = True
+    reclaim_at: datetime | None = None
+    most_gpus: int = 0
+
+
+@dataclass(slots=True)
+class SimCluster:
+    """version counts changes; started: how often each worker was really started."""
+
+    script_of: Callable[[WorkerId], Script]
+    nodes: dict[str, SimNode] = field(default_factory=dict)
+    workers: dict[WorkerId, SimWorker] = field(default_factory=dict)
+    started: dict[WorkerId, int] = field(default_factory=dict)
+    version: int = 0
+    changed: list[tuple[int, str]] = field(default_factory=list)
+
+    def add(self, name: str, shape: NodeShape) -> SimNode:
+        """Add a machine, or bring one back."""
+        node = self.nodes.setdefault(name, SimNode(name, shape))
+        node.shape = shape
+        node.most_gpus = max(node.most_gpus, shape.gpus)
+        node.present = node.reachable = node.powered = True
+        self.version += 1
+        return node
+
+    def alive(self, node: str | None = None) -> Iterator[SimWorker]:
+        """Yield every process that really runs, on a node or anywhere."""
+        for worker in self.workers.values():
+            if worker.alive and node in {None, worker.node}:
+                yield worker
+
+    def free_gpus(self, node: str) -> int:
+        """Return the GPUs of a node that no process has."""
+        return self.nodes[node].shape.gpus - sum(w.gpus for w in self.alive(node))
+
+    # --- effects -----------------------------------------------------------------------------
+
+    def start(self, who: WorkerId, node: str, gpus: int, now: float) -> None:
+        """Start a worker unless there is a record of it."""
+        if who in self.workers:
+            return
+        self.workers[who] = SimWorker(who, node, gpus, self.script_of(who), now)
+        self.started[who] = self.started.get(who, 0) + 1
+        self._touch(who.job)
+        self.catch_up(now)
+
+    def tell(self, who: WorkerId, now: float) -> None:
+        """Send the stop signal, once."""
+        worker = self._reachable(who)
+        if worker is not None and worker.told is None:
+            worker.told = now
+
+    def kill(self, who: WorkerId, now: float) -> None:
+        """Kill a worker; it may take a while, or for ever."""
+        worker = self._reachable(who)
+        if worker is not None and worker.killed is None:
+            worker.killed = now
+
+    def _reachable(self, who: WorkerId) -> SimWorker | None:
+        worker = self.workers.get(who)
+        if worker is None or not worker.alive or not self.nodes[worker.node].reachable:
+            return None
+        return worker
+
+    def forget(self, who: WorkerId, now: float) -> None:
+        """Drop the record of a worker that has ended before now."""
+        worker = self.workers.get(who)
+        if worker is not None and not worker.alive:
+            del self.workers[who]
+
+    # --- machines come and go ------------------------------------------------------------------
+
+    def remove(self, name: str, now: float) -> None:
+        """The machine is taken away for good: the cluster knows that nothing runs there."""
+        node = self.nodes[name]
+        node.present = node.reachable = node.powered = False
+        self._end_all(name, now)
+
+    def silence(self, name: str) -> None:
+        """The machine is cut off: its processes run on, and nobody can tell."""
+        node = self.nodes[name]
+        node.present = node.reachable = False
+        self._touch_all(name)
+
+    def power_off(self, name: str, now: float) -> None:
+        """Somebody makes sure that nothing runs there."""
+        self.nodes[name].powered = False
+        self._end_all(name, now)
+
+    def restore(self, name: str) -> None:
+        """The machine is back; what was cut off can be seen again."""
+        self.add(name, self.nodes[name].shape)
+        self._touch_all(name)
+
+    def end(self, who: WorkerId, now: float, exit_code: int | None) -> None:
+        """A worker ends by itself (None: it vanishes and nobody knows how)."""
+        worker = self.workers[who]
+        if worker.alive:
+            self._ended(worker, now, exit_code)
+
+    def _end_all(self, node: str, now: float) -> None:
+        for worker in list(self.alive(node)):
+            self._ended(worker, now, None)
+        self._touch_all(node)
+
+    # --- time ----------------------------------------------------------------------------------
+
+    def next_time(self, now: float) -> float | None:
+        """Return the next true second at which a worker changes by itself."""
+        times = [t for w in self.alive() for t in _changes(w) if t > now]
+        return min(times, default=None)
+
+    def catch_up(self, now: float) -> None:
+        """Let every worker be where its script has brought it."""
+        for worker in list(self.alive()):
+            up = worker.script.start_s
+            if worker.life is Life.STARTING and up is not None and worker.born + up <= now:
+                worker.life, worker.up_at = Life.RUNNING, worker.born + up
+                self._touch(worker.id.job)
+            end = worker.ends()
+            if end is not None and end[0] <= now:
+                self._ended(worker, end[0], end[1])
+
+    def _ended(self, worker: SimWorker, at: float, exit_code: int | None) -> None:
+        worker.life = Life.GONE if exit_code is None else Life.EXITED
+        worker.exit_code, worker.ended_at = exit_code, at
+        self._touch(worker.id.job)
+
+    def _touch(self, job: str) -> None:
+        self.version += 1
+        self.changed.append((self.version, job))
+
+    def _touch_all(self, node: str) -> None:
+        self.version += 1
+        for job in sorted({w.id.job for w in self.workers.values() if w.node == node}):
+            self._touch(job)
+
+    def changed_since(self, version: int) -> frozenset[str]:
+        """Return the jobs whose workers changed after a version."""
+        first = bisect_right(self.changed, version, key=_version)
+        return frozenset(job for _, job in self.changed[first:])
+
+
+def _version(change: tuple[int, str]) -> int:
+    return change[0]
+
+
+def _changes(worker: SimWorker) -> Iterator[float]:
+    if worker.life is Life.STARTING and worker.script.start_s is not None:
+        yield worker.born + worker.script.start_s
+    end = worker.ends()
+    if end is not None:
+        yield end[0]
+
+
+def shape(gpus: int = 8, *, spot: bool = False, **more: object) -> NodeShape:
+    """Return the shape of a node with enough of everything but GPUs."""
+    values: Mapping[str, object] = {
+        "gpu_model": "H100",
+        "cpus": 1000.0,
+        "memory_mib": 1 << 24,
+        **more,
+    }
+    return NodeShape.model_validate({"gpus": gpus, "spot": spot, **values})

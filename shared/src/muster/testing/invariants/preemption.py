@@ -1,0 +1,79 @@
+"""I7, I8: who may be evicted, for whom, and that it is of use."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from muster.domain.causes import PREEMPTIONS, EvictionCause
+from muster.domain.facts import Preempted, Scheduled
+from muster.domain.state import JobState
+from muster.testing.invariants.base import Invariant, JobChange, Known
+from muster.testing.world import World
+
+_FOR_SOMEBODY = PREEMPTIONS - {EvictionCause.SPOT_RECLAIM}
+
+
+class GuaranteeIsKept(Invariant):
+    number: ClassVar[str] = "I7"
+    text: ClassVar[str] = "A guaranteed job is never evicted for another one."
+
+    def on_job(self, change: JobChange) -> None:
+        fact, state = change.fact, change.after
+        if not isinstance(fact, Preempted) or not state.demand.guarantee:
+            return
+        if fact.by is not None or fact.cause in _FOR_SOMEBODY:
+            raise self.broken(f"guaranteed, and evicted ({fact.cause}) for {fact.by}", state.job)
+
+
+class VictimsAreUseful(Invariant):
+    number: ClassVar[str] = "I8"
+    text: ClassVar[str] = (
+        "A victim ranks below its beneficiary, the beneficiary is placed in the same batch on nodes"
+        " that the victim leaves, waits for it, and nobody is ever evicted by its own victim."
+    )
+
+    def __init__(self, known: Known) -> None:
+        super().__init__(known)
+        self._open: dict[str, list[JobChange]] = {}
+        self._evicted_by: dict[str, set[str]] = {}
+
+    def on_job(self, change: JobChange) -> None:
+        fact = change.fact
+        if isinstance(fact, Preempted) and fact.by is not None:
+            self._victim(change, fact, fact.by)
+        if isinstance(fact, Scheduled):
+            self._beneficiary(change.after, fact)
+
+    def _victim(self, change: JobChange, fact: Preempted, by: str) -> None:
+        victim, other = change.after, self.known.jobs.get(by)
+        if other is None:
+            raise self.broken(f"evicted for {by}, which does not exist", victim.job)
+        if fact.cause is not EvictionCause.QUOTA_RECLAIM and not _below(victim, other):
+            raise self.broken(f"evicted for {by}, which does not rank higher", victim.job)
+        if by in self._evicted_by.get(victim.job, ()):
+            raise self.broken(f"{by} evicts what evicted it", victim.job)
+        self._evicted_by.setdefault(by, set()).add(victim.job)
+        self._open.setdefault(by, []).append(change)
+
+    def _beneficiary(self, state: JobState, fact: Scheduled) -> None:
+        waits = {wait.job for wait in fact.waits_for}
+        for change in self._open.pop(state.job, ()):
+            victim = change.after
+            if victim.job not in waits:
+                raise self.broken(f"{state.job} does not wait for its victim", victim.job)
+            if not set(victim.held) & set(fact.placement):
+                raise self.broken(f"evicted for {state.job}, of no use to it", victim.job)
+
+    def on_step(self, world: World) -> None:
+        for by, changes in self._open.items():
+            raise self.broken(f"evicted for {by}, which was not placed", changes[0].after.job)
+
+
+def _below(victim: JobState, other: JobState) -> bool:
+    if victim.demand.tier != other.demand.tier:
+        return victim.demand.tier < other.demand.tier or _rank(victim) < _rank(other)
+    return _rank(victim) < _rank(other)
+
+
+def _rank(state: JobState) -> int:
+    return state.demand.priority or 0
