@@ -12,6 +12,8 @@ from collections import deque
 from collections.abc import Sequence
 
 from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
+from nats.errors import Error as NatsError
 
 from muster.log.jetstream_reading import Stored
 from muster.log.jetstream_wire import Unanswered, Wire, status_of
@@ -34,7 +36,8 @@ class Consumer:
 
     def __init__(self, wire: Wire, stream: str, name: str) -> None:
         self._wire, self._stream, self._name = wire, stream, name
-        self._inbox = ""
+        self._inbox = wire.connection.new_inbox()
+        self._subscription: Subscription | None = None
         self._asked = 0
         self._delivered = 0
         self._heard = 0.0
@@ -67,10 +70,12 @@ class Consumer:
 
     async def delete(self) -> None:
         """Tell the server, as far as it listens; it forgets by itself what nobody asks for."""
-        self._wire.close_inbox(self._inbox)
+        subscription, self._subscription = self._subscription, None
         try:
+            if subscription is not None:
+                await subscription.unsubscribe()
             await self._wire.send(f"$JS.API.CONSUMER.DELETE.{self._stream}.{self._name}", b"")
-        except Unanswered:
+        except (Unanswered, NatsError):
             return
 
     async def take(self, wait: float) -> Sequence[Stored]:
@@ -102,8 +107,9 @@ class Consumer:
         return ()
 
     async def _ask(self, how: dict[str, object]) -> None:
-        self._wire.close_inbox(self._inbox)
-        self._inbox = await self._wire.open_inbox(self._receive)
+        if self._subscription is None:
+            # A delivered message keeps its own subject: only a subscription tells whose it is.
+            self._subscription = await self._wire.subscribe(self._inbox, self._receive)
         self._heard = asyncio.get_running_loop().time()
         self._asked = PAGE
         await self._wire.send(
@@ -112,7 +118,7 @@ class Consumer:
             self._inbox,
         )
 
-    def _receive(self, message: Msg) -> None:
+    async def _receive(self, message: Msg) -> None:
         """Sort what arrives; nothing counts any more after a doubt."""
         self._heard = asyncio.get_running_loop().time()
         self._news.set()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from nats.aio.client import Client
@@ -66,8 +66,17 @@ class Wire:
         async with self._subscribing:
             if self._subscription is None:
                 prefix = f"{self.connection.new_inbox()}."
-                subscription = await self.connection.subscribe(f"{prefix}*", cb=self._dispatch)
-                self._prefix, self._subscription = prefix, subscription
+                self._subscription = await self.subscribe(f"{prefix}*", self._dispatch)
+                self._prefix = prefix
+
+    async def subscribe(
+        self, inbox: str, on_message: Callable[[Msg], Awaitable[None]]
+    ) -> Subscription:
+        """Listen on a reply subject of one's own. Raises Unanswered on a closed connection."""
+        try:
+            return await self.connection.subscribe(inbox, cb=on_message)
+        except NatsError as error:
+            raise Unanswered(f"not subscribed: {error}") from error
 
     async def _dispatch(self, message: Msg) -> None:
         receive = self._waiting.get(message.subject)

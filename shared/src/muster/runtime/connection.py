@@ -75,7 +75,7 @@ def _options(settings: NatsSettings, on_closed: Callable[[], None]) -> dict[str,
         log.info("nats reconnected")
 
     async def closed() -> None:
-        log.error("nats connection closed")
+        log.info("nats connection closed")
         on_closed()
 
     options: dict[str, Any] = {
