@@ -55,6 +55,7 @@ check: lint types imports test  ## all four
 
 docs: dev  ## generate the reference pages
 	@$(BIN)/python scripts/generate_docs.py $(ARGS)
+	@$(BIN)/python scripts/nats_permissions.py $(ARGS)
 
 bench-%: dev  ## run one benchmark, such as bench-log
 	@$(BIN)/python benchmarks/$(subst -,_,$*).py $(ARGS)

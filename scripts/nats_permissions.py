@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from muster.bus.topology import CONSUMERS, Stream
+from muster.contracts.subjects import parked_subject
 from muster.domain.deadlines import DEADLINES
 from muster.domain.edges import EDGES, Owner
 from muster.domain.nodes import NODE_OWNERS
@@ -88,7 +89,6 @@ def publishes(owner: Owner) -> Iterable[str]:
     yield from SAYS.get(owner, ())
     if any(deadline.owner is owner for deadline in DEADLINES.values()):
         yield f"timers.{owner}.>"
-        yield f"$JS.API.STREAM.PURGE.{Stream.TIMERS}"
     yield from (f"$JS.API.STREAM.PURGE.{stream}" for stream in PURGES.get(owner, ()))
     yield "$JS.API.INFO"
     for stream in (Stream.EVENTS, *READS.get(owner, ())):
@@ -108,14 +108,15 @@ def reading(stream: Stream) -> Iterable[str]:
 
 
 def consuming(owner: Owner) -> Iterable[str]:
-    """The service's own durables, and the place for messages that it cannot handle."""
+    """The service's own durables, their replays, and the place for what it cannot handle."""
     for consumer in CONSUMERS:
         if consumer.owner is owner:
-            place = f"{consumer.stream}.{consumer.durable}"
-            yield f"$JS.API.CONSUMER.INFO.{place}"
-            yield f"$JS.API.CONSUMER.MSG.NEXT.{place}"
-            yield f"$JS.ACK.{place}.>"
-            yield f"parked.{place}"
+            for stream in (consumer.stream, Stream.REPLAYS):
+                place = f"{stream}.{consumer.durable}"
+                yield f"$JS.API.CONSUMER.INFO.{place}"
+                yield f"$JS.API.CONSUMER.MSG.NEXT.{place}"
+                yield f"$JS.ACK.{place}.>"
+            yield parked_subject(consumer.stream, consumer.durable)
 
 
 if __name__ == "__main__":

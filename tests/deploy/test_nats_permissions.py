@@ -5,18 +5,26 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import nats
 import pytest
 from nats.aio.client import Client
 from nats.errors import TimeoutError as NatsTimeoutError
-from nats.js.api import StreamConfig
 from nats.js.errors import NoStreamResponseError
 
-from muster.bus.topology import CONSUMERS, STREAMS, Consumer
+from muster.bus import Subscription, Trigger
+from muster.bus.faststream import FastStreamBus
+from muster.bus.provision import provision
+from muster.bus.topology import CONSUMERS, Consumer
+from muster.contracts.alarms import Alarm
+from muster.contracts.requests import Answer
+from muster.contracts.subjects import job_key
+from muster.domain.deadlines import DEADLINES
 from muster.domain.edges import EDGES, Owner
+from muster.log.jetstream import JetStreamLog
 from muster.runtime.nats_binary import find_binary
 from muster.runtime.nats_process import is_healthy
 from muster.runtime.ports import free_port
@@ -52,7 +60,7 @@ class Guarded:
 
     async def connect(self, user: str) -> Client:
         async def note(error: Exception) -> None:
-            self.refused.append(str(error))
+            self.refused.append(f"{user}: {error}")
 
         return await nats.connect(
             f"nats://{user}:secret@127.0.0.1:{self.port}",
@@ -109,26 +117,11 @@ async def guarded(tmp_path: Path) -> AsyncIterator[Guarded]:
             await asyncio.sleep(0.02)
         guarded = Guarded(port)
         async with await guarded.connect("operator") as client:
-            await provide(client)
+            await provision(client)
         yield guarded
     finally:
         server.terminate()
         await server.wait()
-
-
-async def provide(client: Client) -> None:
-    manager = client.jetstream()
-    for stream in STREAMS:
-        subjects = list(stream.subjects) or [f"nobody.{stream.name}"]
-        config = StreamConfig(name=str(stream.name), subjects=subjects, allow_direct=True)
-        await manager.add_stream(config)
-    for consumer in CONSUMERS:
-        await manager.add_consumer(
-            str(consumer.stream),
-            durable_name=consumer.durable,
-            filter_subjects=list(consumer.filters),
-            ack_policy="explicit",
-        )
 
 
 @pytest.mark.slow
@@ -144,18 +137,51 @@ async def test_every_event_is_written_by_its_owners_only(guarded: Guarded) -> No
 
 
 @pytest.mark.parametrize("owner", list(Owner))
-async def test_a_service_reads_the_last_event_and_its_own_durables(
-    guarded: Guarded, owner: Owner
-) -> None:
-    await guarded.says("admission", "jobs.acme.j1.submitted")
+async def test_a_service_does_its_work_through_the_adapters(guarded: Guarded, owner: Owner) -> None:
+    own = [consumer for consumer in CONSUMERS if consumer.owner is owner]
     async with await guarded.connect(owner) as client:
-        js = client.jetstream(timeout=2)
-        last = await js.get_last_msg("EVENTS", "jobs.acme.j1.>", direct=True)
-        assert last.data == b"{}"
-        assert (await js.get_last_msg("EVENTS", "jobs.acme.j1.>")).data == b"{}"
-        assert guarded.refused == []
-        seen = await asyncio.gather(*(guarded.sees(client, each) for each in CONSUMERS))
-    assert seen == [each.owner is owner for each in CONSUMERS]
+        log, bus = JetStreamLog(client, patience_s=1), FastStreamBus(client)
+        follower = await log.follow(())
+        key = job_key("acme", "j1")
+        assert await log.last(key) is await log.last(key, leader=True) is None
+        assert await follower.next(0.1) == []
+        for consumer in own:
+            await bus.consume(Subscription(consumer, ignore))
+            assert await bus.waiting(consumer) == 0
+        for alarm in alarms(owner):
+            await log.timer(alarm)
+        if owner is Owner.ADMISSION:
+            at = datetime.now(UTC)
+            await bus.answer(
+                Answer(request="r1", tenant="acme", verb="submit", accepted=True, at=at)
+            )
+        await client.flush()
+        await follower.close()
+        await bus.close()
+        await log.close()
+    assert guarded.refused == []
+
+
+async def ignore(trigger: Trigger) -> None:
+    """Nothing is sent in this test."""
+
+
+def alarms(owner: Owner) -> Iterator[Alarm]:
+    for kind, deadline in DEADLINES.items():
+        if deadline.owner is owner:
+            at = datetime.now(UTC) + timedelta(hours=1)
+            yield Alarm(owner=owner, kind=kind, tenant="acme", job="j1", version=1, at=at)
+
+
+async def test_a_service_asks_for_its_own_durables_only(guarded: Guarded) -> None:
+    async def check(owner: Owner) -> None:
+        async with await guarded.connect(owner) as client:
+            seen = await asyncio.gather(*(guarded.sees(client, each) for each in CONSUMERS))
+        assert seen == [each.owner is owner for each in CONSUMERS], owner
+
+    async with asyncio.TaskGroup() as group:
+        for owner in Owner:
+            group.create_task(check(owner))
 
 
 async def test_an_outside_system_writes_requests_of_its_own_tenant_only(guarded: Guarded) -> None:

