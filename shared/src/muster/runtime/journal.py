@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
+from prometheus_client import Counter
+
 from muster.contracts import subjects
 from muster.contracts.events import Event, job_event, node_event, pool_event
 from muster.contracts.tracing import traceparent
@@ -25,6 +27,8 @@ from muster.runtime.ids import Ids
 
 TRIES = 20
 """Conflicts in a row before the trigger is left to come again."""
+
+_RECORDED = Counter("muster_facts_total", "Facts written to the log", ["service", "event"])
 
 Decide = Callable[[Recorded, datetime], Fact | None]
 """A decision about a job as it was just read, at this instant; None = there is nothing to do."""
@@ -108,13 +112,21 @@ class Journal:
     async def record(self, append: Append) -> Recorded:
         """Write one append."""
         assert append.basis is not None
-        return await self.log.append(append.event, append.basis)
+        recorded = await self.log.append(append.event, append.basis)
+        self._count(append)
+        return recorded
 
     async def record_all(
         self, appends: Sequence[Append], fence: Append | None = None
     ) -> Sequence[Recorded]:
         """Write all or nothing."""
-        return await self.log.append_all(appends, fence)
+        recorded = await self.log.append_all(appends, fence)
+        for append in appends:
+            self._count(append)
+        return recorded
+
+    def _count(self, append: Append) -> None:
+        _RECORDED.labels(self.owner.value, append.event.data.detail.event).inc()
 
     async def advance(
         self, tenant: str, job: str, decide: Decide, at_least: int = 0

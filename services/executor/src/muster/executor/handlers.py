@@ -7,7 +7,7 @@ still its own (`clusters.<c>.epoch`), and asks for nothing that may not be asked
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import structlog
 
@@ -257,26 +257,26 @@ class Handlers:
         """Tell the log which nodes the cluster has."""
         if not self.watch.caught_up or not await self.holder.holds():
             return
-        shown = {each.node: _shape(each) for each in await self._backend.nodes()}
+        shown = {each.node: _shown(each) for each in await self._backend.nodes()}
         for name in sorted(shown.keys() | self.watch.nodes.keys()):
             known = self.watch.nodes.get(name)
-            if known is not None and known.cluster != self._settings.cluster:
-                continue
-            await self._sync_node(name, shown.get(name))
+            if known is None or known.cluster == self._settings.cluster:
+                await self._sync_node(name, known, shown.get(name))
 
-    async def _sync_node(self, name: str, shape: NodeShape | None) -> None:
-        settings = self._settings
+    async def _sync_node(
+        self, name: str, known: NodeState | None, shown: node_core.Shown | None
+    ) -> None:
+        pool, cluster = self._settings.pool, self._settings.cluster
 
-        def decide(state: NodeState | None, now: object) -> NodeFact | None:
-            return node_core.next_fact(state, name, settings.pool, settings.cluster, shape)
+        def decide(state: NodeState | None, now: datetime | None = None) -> NodeFact | None:
+            return node_core.next_fact(state, shown, name, pool, cluster)
 
-        known = self.watch.nodes.get(name)
-        if decide(known, None) is not None:
-            await self._journal.advance_node(settings.pool, name, decide)
+        if decide(known) is not None:
+            await self._journal.advance_node(pool, name, decide)
 
 
-def _shape(facts: NodeFacts) -> NodeShape:
-    return NodeShape(
+def _shown(facts: NodeFacts) -> node_core.Shown:
+    shape = NodeShape(
         gpus=facts.gpus,
         gpu_model=facts.gpu_model,
         cpus=facts.cpus,
@@ -285,6 +285,7 @@ def _shape(facts: NodeFacts) -> NodeShape:
         zone=facts.zone,
         labels=dict(facts.labels),
     )
+    return node_core.Shown(shape, facts.reclaim_at)
 
 
 def _by_job(workers: Sequence[Observed]) -> dict[str, list[Observed]]:

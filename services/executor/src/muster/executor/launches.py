@@ -55,13 +55,18 @@ class Launches:
         return launches
 
     def _environment(self, state: JobState, spec: JobSpec) -> dict[str, str]:
-        directory = spec.checkpoint_dir or str(self._checkpoints / state.job)
+        directory = spec.checkpoint_dir or self._own_directory(state)
         env = {variable.name: self._value(variable) for variable in spec.environment}
         return env | {
             "MUSTER_CHECKPOINT_DIR": directory,
             "MUSTER_TENANT": state.tenant,
             "MUSTER_JOB_NAME": state.name,
         }
+
+    def _own_directory(self, state: JobState) -> str:
+        directory = (self._checkpoints / state.job).absolute()
+        directory.mkdir(parents=True, exist_ok=True)
+        return str(directory)
 
     def _value(self, variable: EnvVar) -> str:
         reference = variable.secret_ref
