@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
@@ -22,7 +22,7 @@ _REASONS = {200: "OK", 404: "Not Found", 405: "Method Not Allowed", 503: "Servic
 class HealthServer:
     """A few fixed GET pages; not a web framework's job. checks: name -> raises when not ready."""
 
-    def __init__(self, checks: dict[str, Check]) -> None:
+    def __init__(self, checks: Mapping[str, Check]) -> None:
         self._checks = checks
         self._server: asyncio.Server | None = None
 

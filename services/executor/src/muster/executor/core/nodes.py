@@ -19,7 +19,7 @@ from muster.domain.nodes import (
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A node as the cluster shows it. reclaim_at: when it will be taken away, once that is known."""
+    """A node as the cluster shows it. reclaim_at: when it will be taken away, if that is known."""
 
     shape: NodeShape
     reclaim_at: datetime | None = None
