@@ -29,6 +29,7 @@ class Life:
     state: JobState
     at: datetime = START
     steps: list[tuple[str, JobState]] = field(default_factory=list)
+    spec: JobSpec | None = None
 
     def then(self, *facts: f.Fact, seconds: float = 60) -> Life:
         for fact in facts:
@@ -110,7 +111,7 @@ def submitted(
         demand=spec.demand(),
     )
     state = evolve(None, fact, START)
-    return Life(state, steps=[("submitted", state)])
+    return Life(state, steps=[("submitted", state)], spec=spec)
 
 
 def queued(name: str = "llama-sft", **values: object) -> Life:

@@ -150,9 +150,7 @@ def wake(event: str, state: JobState) -> Wake:
         "launching": f.Launching(attempt=state.attempt),
         "scheduled": f.Scheduled(placement=state.held),
     }
-    built = job_event(
-        state, facts[event], event_id="e1", source="muster/test", at=state.since
-    )
+    built = job_event(state, facts[event], event_id="e1", source="muster/test", at=state.since)
     subject = job_key(state.tenant, state.job).subject(event)
     body = built.to_bytes()
     return Wake(subject, state.version, state.since, 1, body, event=read_event(subject, body))

@@ -25,7 +25,7 @@ from muster.runtime.database import InstantColumn, insert_into
 metadata = sa.MetaData()
 
 rules = sa.Table(
-    "rules",
+    "notifier_rules",
     metadata,
     sa.Column("id", sa.Text, primary_key=True),
     sa.Column("tenant", sa.Text, nullable=False),
@@ -39,7 +39,7 @@ rules = sa.Table(
 )
 
 deliveries = sa.Table(
-    "deliveries",
+    "notifier_deliveries",
     metadata,
     sa.Column("rule", sa.Text, primary_key=True),
     sa.Column("job", sa.Text, primary_key=True),
@@ -55,7 +55,7 @@ deliveries = sa.Table(
     sa.Column("claimed_at", InstantColumn, nullable=False),
     sa.Column("free_at", InstantColumn, nullable=False),
     sa.Column("settled_at", InstantColumn),
-    sa.Index("deliveries_by_job", "tenant", "job"),
+    sa.Index("notifier_deliveries_by_job", "tenant", "job"),
 )
 
 

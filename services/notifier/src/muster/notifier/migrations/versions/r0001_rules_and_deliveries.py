@@ -16,7 +16,7 @@ _INSTANT = sa.DateTime(timezone=True)
 def upgrade() -> None:
     """Create both tables."""
     op.create_table(
-        "rules",
+        "notifier_rules",
         sa.Column("id", sa.Text, primary_key=True),
         sa.Column("tenant", sa.Text, nullable=False),
         sa.Column("scope", sa.Text, nullable=False),
@@ -28,7 +28,7 @@ def upgrade() -> None:
         sa.Column("since", _INSTANT, nullable=False),
     )
     op.create_table(
-        "deliveries",
+        "notifier_deliveries",
         sa.Column("rule", sa.Text, primary_key=True),
         sa.Column("job", sa.Text, primary_key=True),
         sa.Column("transition", sa.Text, primary_key=True),
@@ -44,10 +44,10 @@ def upgrade() -> None:
         sa.Column("free_at", _INSTANT, nullable=False),
         sa.Column("settled_at", _INSTANT),
     )
-    op.create_index("deliveries_by_job", "deliveries", ["tenant", "job"])
+    op.create_index("notifier_deliveries_by_job", "notifier_deliveries", ["tenant", "job"])
 
 
 def downgrade() -> None:
     """Forget every rule and delivery."""
-    op.drop_table("deliveries")
-    op.drop_table("rules")
+    op.drop_table("notifier_deliveries")
+    op.drop_table("notifier_rules")
