@@ -78,14 +78,15 @@ class QueueLimits(Frozen):
 class Demand(Frozen):
     """Everything that a decision after admission needs to know of the specification.
 
-    priority: 1-99, higher first; None for idle jobs, which have none.
+    priority: 1-99, higher first; None for idle jobs, which have none. (What may be None must be
+    None when it is left out: absent is how None travels.)
     queue: None when auto-queue is off. Times are seconds.
     """
 
     type: JobType
     resource_class: ResourceClass
     roles: tuple[Role, ...]
-    priority: int | None = 50
+    priority: int | None = None
     guarantee: bool = False
     stability_level: StabilityLevel | None = None
     node_policy: NodePolicy | None = None
