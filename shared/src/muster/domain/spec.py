@@ -30,7 +30,7 @@ DEFAULT_HOLD_S = 600
 
 
 def _any_case(value: object) -> object:
-    known = {member.value.lower(): member.value for member in JobType}
+    known = {member.value.lower(): member for member in JobType}
     return known.get(value.lower(), value) if isinstance(value, str) else value
 
 

@@ -78,6 +78,7 @@ class Host:
             NatsSettings(
                 servers=settings.nats_url.get_secret_value(),
                 name=f"muster-{name}",
+                inbox=f"_INBOX_{name}",
                 credentials=settings.nats_credentials,
             ),
             on_closed,

@@ -6,6 +6,7 @@ from muster.admission.handlers import Handlers
 from muster.admission.stream import subscriptions
 from muster.domain.edges import Owner
 from muster.runtime.journal import Journal
+from muster.runtime.process import run
 from muster.runtime.service import Runtime, Service
 
 
@@ -16,3 +17,12 @@ def build(runtime: Runtime) -> Service:
         owner=Owner.ADMISSION,
         subscriptions=subscriptions(Handlers(journal, runtime.bus)),
     )
+
+
+def main() -> None:
+    """Run admission as a process of its own."""
+    run(Owner.ADMISSION, build)
+
+
+if __name__ == "__main__":
+    main()

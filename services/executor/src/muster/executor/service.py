@@ -11,6 +11,7 @@ from muster.executor.output import Output
 from muster.executor.settings import ExecutorSettings
 from muster.executor.stream import subscriptions
 from muster.runtime.journal import Journal
+from muster.runtime.process import run
 from muster.runtime.service import Loop, Runtime, Service
 
 
@@ -43,3 +44,12 @@ def _loops(handlers: Handlers, output: Output, settings: ExecutorSettings) -> li
     if settings.publish_logs:
         loops.append(Loop("output", output.step, settings.logs_s))
     return loops
+
+
+def main() -> None:
+    """Run executor as a process of its own."""
+    run(Owner.EXECUTOR, build)
+
+
+if __name__ == "__main__":
+    main()

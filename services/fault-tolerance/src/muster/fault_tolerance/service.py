@@ -7,6 +7,7 @@ from muster.fault_tolerance.handlers import Handlers
 from muster.fault_tolerance.settings import FaultToleranceSettings
 from muster.fault_tolerance.stream import subscriptions
 from muster.runtime.journal import Journal
+from muster.runtime.process import run
 from muster.runtime.service import Loop, Runtime, Service
 
 
@@ -20,3 +21,12 @@ def build(runtime: Runtime, settings: FaultToleranceSettings | None = None) -> S
         subscriptions=subscriptions(handlers),
         loops=(Loop("deadlines", handlers.deadlines.step, settings.sweep_s),),
     )
+
+
+def main() -> None:
+    """Run fault tolerance as a process of its own."""
+    run(Owner.FAULT_TOLERANCE, build)
+
+
+if __name__ == "__main__":
+    main()

@@ -20,6 +20,7 @@ from muster.notifier.settings import NotifierSettings
 from muster.notifier.stream import subscriptions
 from muster.runtime.clock import Clock
 from muster.runtime.database import Database, migrate
+from muster.runtime.process import run
 from muster.runtime.service import Runtime, Service
 
 MIGRATIONS = Path(__file__).parent / "migrations"
@@ -92,3 +93,12 @@ async def _stop(database: Database, channels: Mapping[str, Channel]) -> None:
 
 async def _ready(database: Database) -> None:
     await database.run(lambda connection: connection.execute(sa.text("SELECT 1")))
+
+
+def main() -> None:
+    """Run notifier as a process of its own."""
+    run(Owner.NOTIFIER, build)
+
+
+if __name__ == "__main__":
+    main()

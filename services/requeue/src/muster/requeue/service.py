@@ -7,6 +7,7 @@ from muster.requeue.handlers import Handlers
 from muster.requeue.settings import RequeueSettings
 from muster.requeue.stream import subscriptions
 from muster.runtime.journal import Journal
+from muster.runtime.process import run
 from muster.runtime.service import Loop, Runtime, Service
 
 
@@ -20,3 +21,12 @@ def build(runtime: Runtime, settings: RequeueSettings | None = None) -> Service:
         subscriptions=subscriptions(handlers),
         loops=(Loop("deadlines", handlers.deadlines.step, settings.sweep_s),),
     )
+
+
+def main() -> None:
+    """Run requeue as a process of its own."""
+    run(Owner.REQUEUE, build)
+
+
+if __name__ == "__main__":
+    main()
