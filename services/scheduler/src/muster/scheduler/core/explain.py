@@ -88,6 +88,8 @@ def reason_of(made: Plan, job: Listed, verdict: Verdict) -> Reason:
         case Waiting.NOT_BEFORE:
             at = job.state.not_before
             return texts.waiting(texts.NOT_BEFORE.put(at=at.isoformat() if at else ""))
+        case Waiting.SET_ASIDE:
+            return texts.waiting(texts.SET_ASIDE)
         case Waiting.NO_NODES:
             return texts.waiting(texts.NO_NODES)
         case _:

@@ -73,6 +73,8 @@ class Queue:
         state, shape = job.state, shape_of(job.state, self._policy)
         if state.not_before is not None and state.not_before > self._now:
             return Verdict(Waiting.NOT_BEFORE)
+        if job.key in self.round.snapshot.set_aside:
+            return Verdict(Waiting.SET_ASIDE)
         if not self.round.nodes:
             return Verdict(Waiting.NO_NODES)
         if self.round.size >= self._policy.max_decisions or not self._may_attempt(shape):

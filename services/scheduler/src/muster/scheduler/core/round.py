@@ -73,6 +73,8 @@ class Round:
         self.board.claim(job.key, claimed_by(state), frozenset(v.key for v in awaited))
         if worth_waiting(state, now):
             self._leaving[job.key] = Parting(job, seconds_left(state, now))
+        elif job.key in self.snapshot.set_aside:
+            return
         elif is_hold(state) or may_follow("preempted", state.phase):
             self._touchable[job.key] = job
 
@@ -89,6 +91,8 @@ class Round:
         for job in self._holding.values():
             if self.size >= self.policy.max_decisions:
                 return
+            if job.key in self.snapshot.set_aside:
+                continue
             awaited = awaited_by(job.state, self._holding)
             fact = upkeep(job, every, awaited, self.snapshot.now)
             if fact is not None:

@@ -47,7 +47,10 @@ class LastRound:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """upto: the last sequence known. cursor: where a search for victims that was cut goes on."""
+    """upto: the last sequence known. cursor: where a search for victims that was cut goes on.
+
+    set_aside: jobs about which a decision could not be written: counted, and left alone.
+    """
 
     pool: str
     now: datetime
@@ -56,6 +59,7 @@ class Snapshot:
     jobs: tuple[Listed, ...]
     last_round: LastRound | None = None
     cursor: JobKey | None = None
+    set_aside: frozenset[JobKey] = frozenset()
 
     @property
     def queued(self) -> Iterator[Listed]:

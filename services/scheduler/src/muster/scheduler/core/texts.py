@@ -41,6 +41,10 @@ NOT_BEFORE = Text("it is not tried again before {at}", "{at} 之前不会再次�
 NOT_REACHED = Text(
     "the last round was full; the next one goes on from there", "本轮调度已满，下一轮继续"
 )
+SET_ASIDE = Text(
+    "a decision about it could not be recorded; an operator should read the scheduler's log",
+    "关于该任务的调度决定无法写入，请管理员查看调度器日志",
+)
 AWAITING = Text(
     "its nodes are reserved; it waits for {jobs} to leave them",
     "节点已预留，正在等待 {jobs} 释放",

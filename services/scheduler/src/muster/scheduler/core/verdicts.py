@@ -46,6 +46,7 @@ class Waiting(StrEnum):
     NO_NODES = "NO_NODES"
     NOT_BEFORE = "NOT_BEFORE"
     NOT_REACHED = "NOT_REACHED"
+    SET_ASIDE = "SET_ASIDE"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,162 @@
+"""What the log says of each pool, bounded to jobs that are queued or hold something.
+
+Pure bookkeeping: events go in, in the order of the log, and a snapshot comes out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from muster.contracts import subjects
+from muster.contracts.events import JobData, NodeData
+from muster.domain.edges import Owner
+from muster.domain.phases import Phase
+from muster.domain.pools import EpochTaken, PoolSummary, RoundDecided
+from muster.log import Recorded, Unreadable
+from muster.scheduler.core.snapshot import JobKey, LastRound, Listed, Snapshot, key_of
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The last event of a job. stay: see `Listed`."""
+
+    recorded: Recorded
+    stay: int
+
+
+@dataclass(slots=True)
+class PoolFold:
+    """One pool. version counts what may change a plan; sign: the last event by any scheduler."""
+
+    pool: str
+    jobs: dict[JobKey, Kept] = field(default_factory=dict)
+    nodes: dict[str, Recorded] = field(default_factory=dict)
+    epoch: Recorded | None = None
+    epoch_head: int = 0
+    decided: Recorded | None = None
+    summary: Recorded | None = None
+    version: int = 0
+    sign: int = 0
+
+    @property
+    def last_round(self) -> RoundDecided | None:
+        """Return the last recorded round."""
+        detail = self.decided.event.data.detail if self.decided else None
+        assert detail is None or isinstance(detail, RoundDecided)
+        return detail
+
+    def snapshot(
+        self, now: datetime, upto: int, cursor: JobKey | None, set_aside: frozenset[JobKey]
+    ) -> Snapshot:
+        """Freeze the pool for a plan."""
+        last = self.last_round
+        return Snapshot(
+            pool=self.pool,
+            now=now,
+            upto=upto,
+            nodes=tuple(recorded.node for recorded in self.nodes.values()),
+            jobs=tuple(
+                Listed(kept.recorded.job, kept.recorded.head, kept.stay)
+                for kept in self.jobs.values()
+            ),
+            last_round=LastRound(last.at, last.upto) if last else None,
+            cursor=cursor,
+            set_aside=set_aside,
+        )
+
+    def note_job(self, recorded: Recorded, stay: int | None = None) -> None:
+        """Take in an event about a job of this pool."""
+        state = recorded.job
+        before = self.jobs.pop(key_of(state), None)
+        self.version += 1
+        if not state.held and state.phase is not Phase.QUEUED:
+            return
+        if stay is None:
+            holds_on = before is not None and before.recorded.job.held and state.held
+            stay = before.stay if before and holds_on else state.attempt
+        self.jobs[key_of(state)] = Kept(recorded, stay)
+
+    def note_node(self, recorded: Recorded) -> None:
+        """Take in an event about a node."""
+        self.nodes[recorded.node.node] = recorded
+        self.version += 1
+
+    def note_fact(self, recorded: Recorded) -> None:
+        """Take in an event about the pool itself. None of them changes a plan."""
+        match recorded.event.data.detail:
+            case EpochTaken():
+                self.epoch, self.epoch_head = recorded, recorded.head
+            case RoundDecided():
+                self.decided = recorded
+            case PoolSummary():
+                self.summary = recorded
+
+
+_SCHEDULER = f"muster/{Owner.SCHEDULER}"
+
+
+@dataclass(slots=True)
+class Fold:
+    """Every pool, or some. last: the newest event that was taken in."""
+
+    only: frozenset[str] = frozenset()
+    pools: dict[str, PoolFold] = field(default_factory=dict)
+    last: Recorded | None = None
+
+    def take(self, item: Recorded | Unreadable, stay: int | None = None) -> None:
+        """Take in one item of the log, in order."""
+        if isinstance(item, Unreadable):
+            self._unreadable(item)
+            return
+        self.last = item
+        address = subjects.parse(item.event.subject)
+        match item.event.data:
+            case JobData():
+                pool = item.job.pool
+            case NodeData():
+                pool = item.node.pool
+            case _:
+                pool = address.names[0]
+        if self.only and pool not in self.only:
+            return
+        fold = self.pools.setdefault(pool, PoolFold(pool))
+        if item.event.source == _SCHEDULER:
+            fold.sign = item.seq
+        self._note(fold, address.kind, item, stay)
+
+    def _note(self, fold: PoolFold, kind: str, item: Recorded, stay: int | None) -> None:
+        match kind:
+            case "job":
+                fold.note_job(item, stay)
+            case "node":
+                fold.note_node(item)
+            case _:
+                fold.note_fact(item)
+
+    def _unreadable(self, item: Unreadable) -> None:
+        """Conditions name the last message of a key, readable or not."""
+        try:
+            address = subjects.parse(item.subject)
+        except subjects.BadSubject:
+            return
+        if address.kind == "job":
+            tenant, job = address.names
+            for fold in self.pools.values():
+                if kept := fold.jobs.get((tenant, job)):
+                    moved = replace(kept.recorded, head=item.seq)
+                    fold.jobs[tenant, job] = replace(kept, recorded=moved)
+        elif (address.kind, address.event) == ("pool", EpochTaken.event):
+            led = self.pools.get(address.names[0])
+            if led is not None:
+                led.epoch_head = item.seq
+
+    def items(self) -> Iterator[tuple[Recorded, int | None]]:
+        """Yield what would make the same fold again, if taken in this order."""
+        kept: list[tuple[Recorded, int | None]] = []
+        for fold in self.pools.values():
+            facts = (fold.epoch, fold.decided, fold.summary, *fold.nodes.values())
+            kept += [(recorded, None) for recorded in facts if recorded]
+            kept += [(one.recorded, one.stay) for one in fold.jobs.values()]
+        return iter(sorted(kept, key=lambda one: one[0].seq))

@@ -1,0 +1,64 @@
+"""What the scheduler counts. Labels are bounded: pools, and the names below."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+from prometheus_client import Counter, Gauge, Histogram
+
+from muster.scheduler.core.verdicts import Move, Plan
+
+
+class Outcome(StrEnum):
+    """How a round ended."""
+
+    WRITTEN = "written"
+    NOTHING = "nothing"
+    CONFLICT = "conflict"
+    UNKNOWN = "unknown"
+    REFUSED = "refused"
+
+
+ROUNDS = Counter("muster_scheduler_rounds", "Rounds, by how they ended", ["pool", "outcome"])
+DECISIONS = Counter("muster_scheduler_decisions", "Events written", ["pool", "event"])
+SECONDS = Histogram(
+    "muster_scheduler_plan_seconds",
+    "Seconds that a plan took",
+    ["pool"],
+    buckets=(0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
+)
+WAITING = Gauge("muster_scheduler_waiting", "Queued jobs not placed by the last round", ["pool"])
+UNREACHED = Gauge("muster_scheduler_unreached", "Of these, not reached by the round", ["pool"])
+LEADS = Gauge("muster_scheduler_leads", "1 while this process decides in the pool", ["pool"])
+
+
+class Meter:
+    """The metrics of one pool."""
+
+    def __init__(self, pool: str) -> None:
+        self._pool = pool
+        self._rounds = {outcome: ROUNDS.labels(pool, outcome) for outcome in Outcome}
+        self._seconds = SECONDS.labels(pool)
+        self._waiting, self._unreached = WAITING.labels(pool), UNREACHED.labels(pool)
+        self._leads = LEADS.labels(pool)
+
+    def planned(self, made: Plan, seconds: float) -> None:
+        """Note a plan of the leader."""
+        self._seconds.observe(seconds)
+        self._waiting.set(len(made.verdicts))
+        self._unreached.set(len(made.unreached))
+
+    def ended(self, outcome: Outcome) -> None:
+        """Count a round."""
+        self._rounds[outcome].inc()
+
+    def written(self, moves: Iterable[Move]) -> None:
+        """Count what a batch has written; called once it is known to be in the log."""
+        for move in moves:
+            for decision in move.decisions:
+                DECISIONS.labels(self._pool, decision.fact.event).inc()
+
+    def leads(self, now: bool) -> None:
+        """Note who decides."""
+        self._leads.set(int(now))

@@ -1,0 +1,40 @@
+"""Settings of the scheduler, from the environment (prefix MUSTER_SCHEDULER_)."""
+
+from __future__ import annotations
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from muster.domain.model import Token
+from muster.scheduler.core.policy import Policy
+
+
+class SchedulerSettings(BaseSettings):
+    """pools: the ones to look after; none named = every pool there is.
+
+    turn_s: between two turns; what happens meanwhile is planned together. standby_look_s,
+    standby_misses: so many looks without a sign of life of the leader while something is to be
+    decided, and this scheduler takes over. checkpoint_s: between two checkpoints, 0 = none.
+    min_run_s, cool_down_s: how long a job runs before a higher one may evict it, and one that was
+    evicted before. max_searches: searches for victims in one round.
+    """
+
+    model_config = SettingsConfigDict(env_prefix="MUSTER_SCHEDULER_", extra="forbid", frozen=True)
+
+    pools: tuple[Token, ...] = ()
+    turn_s: float = Field(default=0.1, gt=0, le=10)
+    standby_look_s: float = Field(default=3.0, gt=0)
+    standby_misses: int = Field(default=3, ge=1)
+    checkpoint_s: float = Field(default=60.0, ge=0)
+    min_run_s: int = Field(default=0, ge=0)
+    cool_down_s: int = Field(default=0, ge=0)
+    max_searches: int = Field(default=200, ge=1)
+
+    @property
+    def policy(self) -> Policy:
+        """Return what of this the core needs to know."""
+        return Policy(
+            min_run_s=self.min_run_s,
+            cool_down_s=self.cool_down_s,
+            max_searches=self.max_searches,
+        )
