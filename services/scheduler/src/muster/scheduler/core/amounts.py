@@ -6,7 +6,6 @@ equal. Amounts may be negative: a node that shrank below its use has less than n
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -14,6 +13,9 @@ from muster.domain.demand import Demand, Role
 from muster.domain.nodes import NodeShape
 
 Extended = tuple[tuple[str, int], ...]
+
+ENDLESS = 1 << 62
+"""How often a worker that needs nothing fits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ class Amounts:
 
     def holds(self, need: Amounts) -> int:
         """Return how many times `need` fits in. What is not asked for is not looked at."""
-        most = sys.maxsize
+        most = ENDLESS
         if need.gpus:
             most = self.gpus // need.gpus
         if need.cpus:
