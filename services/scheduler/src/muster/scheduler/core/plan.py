@@ -66,7 +66,8 @@ class Queue:
             return
         self.verdicts[job.key] = verdict
         if job.state.one_shot and verdict.why in _FINAL:
-            declined = Declined(reason=insufficient_capacity(job.state, verdict.short))
+            short = self.round.falls_short(job) or verdict.short
+            declined = Declined(reason=insufficient_capacity(job.state, short))
             self.round.moves.append(Move((Decision(job.key, declined),)))
 
     def _verdict(self, job: Listed) -> Verdict | None:

@@ -122,6 +122,11 @@ class Round:
             if shut(node, state, self.policy) is None
         ]
 
+    def falls_short(self, job: Listed) -> Shortfall | None:
+        """Return what is missing of free room for a job; None if it would fit."""
+        found = place(job.state.demand.roles, self.sites(job.state))
+        return found if isinstance(found, Shortfall) else None
+
     def place_free(self, job: Listed) -> Shortfall | None:
         """Place a job in free room; return what falls short instead."""
         found = place(job.state.demand.roles, self.sites(job.state))

@@ -97,10 +97,11 @@ HELP_PRIORITY = Text(
 
 def spec(role: Role) -> str:
     """Return what one worker needs, in words that both languages share."""
-    parts = [f"{role.gpus} x {role.gpu_model or 'GPU'}" if role.gpus else ""]
+    model = f" ({role.gpu_model})" if role.gpu_model else ""
+    parts = [f"{role.gpus} GPU{model}" if role.gpus else ""]
     parts += [f"{role.cpus:g} CPU" if role.cpus else ""]
     parts += [f"{role.memory_mib} MiB" if role.memory_mib else ""]
-    parts += [f"{amount} x {name}" for name, amount in sorted(role.extended.items()) if amount]
+    parts += [f"{amount} {name}" for name, amount in sorted(role.extended.items()) if amount]
     return ", ".join(part for part in parts if part) or "0"
 
 
