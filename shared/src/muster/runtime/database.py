@@ -27,7 +27,7 @@ from sqlalchemy import (
     select,
 )
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.exc import DBAPIError, InternalError, OperationalError
 
 from muster.domain.errors import Temporary
 
@@ -74,7 +74,7 @@ class Database:
         try:
             with self.engine.begin() as connection:
                 return work(connection)
-        except OperationalError as error:
+        except (OperationalError, InternalError) as error:  # internal: a standby that only reads
             raise Temporary("the database is away or busy", delay=2.0) from error
         except DBAPIError as error:
             if error.connection_invalidated:
