@@ -1,0 +1,32 @@
+"""The catalogue: key -> (English, Chinese). Every text has both; a test makes sure.
+
+Keys are dotted, and begin with the part of the command line that uses them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from muster.cli.catalogue.demo import DEMO
+from muster.cli.catalogue.doctor import DOCTOR
+from muster.cli.catalogue.errors import ERRORS
+from muster.cli.catalogue.files import FILES
+from muster.cli.catalogue.help import HELP
+from muster.cli.catalogue.jobs import JOBS
+from muster.cli.catalogue.stack import STACK
+
+_PARTS: tuple[Mapping[str, tuple[str, str]], ...] = (
+    HELP,
+    ERRORS,
+    STACK,
+    JOBS,
+    FILES,
+    DOCTOR,
+    DEMO,
+)
+
+TEXTS: Mapping[str, tuple[str, str]] = {key: pair for part in _PARTS for key, pair in part.items()}
+"""Every text."""
+
+if len(TEXTS) != sum(len(part) for part in _PARTS):
+    raise RuntimeError("a key stands in two parts of the catalogue")

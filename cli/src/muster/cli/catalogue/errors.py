@@ -1,0 +1,123 @@
+"""Texts of errors: `error.<key>` says what is wrong, `error.<key>.fix` what to do about it."""
+
+from __future__ import annotations
+
+ERRORS: dict[str, tuple[str, str]] = {
+    "error": ("error: ", "错误："),
+    "remedy": ("what to do: ", "处理办法："),
+    "error.unexpected": ("this should not happen: {what}", "意外错误：{what}"),
+    "error.unexpected.fix": (
+        "run the command again with --debug and report what it prints",
+        "请加 --debug 再次运行，并反馈输出内容",
+    ),
+    "error.system": ("the system refused: {why}", "系统拒绝了操作：{why}"),
+    "error.system.fix": (
+        "look at the path, its permissions and the free disk space",
+        "请检查路径、权限与磁盘空间",
+    ),
+    "error.refused": ("{why}", "{why}"),
+    "error.refused.fix": ("", ""),
+    "error.not_running": (
+        "no Muster runs on state folder {state}",
+        "状态目录 {state} 没有运行中的 Muster",
+    ),
+    "error.not_running.fix": (
+        "run `muster up`, name its folder with --state, or set MUSTER_NATS_URL",
+        "运行 `muster up`，或用 --state 指定目录，或设置 MUSTER_NATS_URL",
+    ),
+    "error.unreachable": ("Muster cannot be reached: {why}", "无法连接 Muster：{why}"),
+    "error.unreachable.fix": (
+        "run `muster up` or set MUSTER_NATS_URL; `muster doctor` looks closer",
+        "运行 `muster up` 或设置 MUSTER_NATS_URL；`muster doctor` 可进一步检查",
+    ),
+    "error.no_answer": (
+        "nobody answered the request within {seconds} s; it stays in the queue of requests",
+        "{seconds} 秒内没有应答；请求仍保留在请求队列中",
+    ),
+    "error.no_answer.fix": (
+        "see with `muster doctor` whether admission runs; `muster list` shows what became of it",
+        "用 `muster doctor` 检查 admission 是否运行；用 `muster list` 查看结果",
+    ),
+    "error.already_up": (
+        "Muster already runs on {state}: process {pid}, {gateway}",
+        "{state} 上已有 Muster 运行：进程 {pid}，{gateway}",
+    ),
+    "error.already_up.fix": (
+        "use it, stop it with `muster down`, or give another folder with --state",
+        "可直接使用，或用 `muster down` 停止，或用 --state 指定其他目录",
+    ),
+    "error.starting": (
+        "another `muster up` is just starting or stopping on {state}",
+        "{state} 上另一个 `muster up` 正在启动或停止",
+    ),
+    "error.starting.fix": ("try again in a few seconds", "请几秒后再试"),
+    "error.start_failed": ("Muster did not start: {why}", "Muster 启动失败：{why}"),
+    "error.start_failed.fix": (
+        "the whole story is in {log}",
+        "详细信息见 {log}",
+    ),
+    "error.still_runs": ("process {pid} does not end", "进程 {pid} 未能结束"),
+    "error.still_runs.fix": ("look at it with `ps -p {pid}`", "请用 `ps -p {pid}` 查看"),
+    "error.no_job": ("there is no job {text}", "没有任务 {text}"),
+    "error.no_job.fix": ("`muster list` shows them", "用 `muster list` 查看所有任务"),
+    "error.many_jobs": ("{text} means {count} jobs: {jobs}", "{text} 对应 {count} 个任务：{jobs}"),
+    "error.many_jobs.fix": ("give the id, or more of it", "请给出 ID 或更长的前缀"),
+    "error.no_node": ("there is no node {node} in pool {pool}", "资源池 {pool} 中没有节点 {node}"),
+    "error.no_node.fix": ("`muster nodes` shows them", "用 `muster nodes` 查看所有节点"),
+    "error.no_parked": ("no message is parked as number {number}", "没有编号为 {number} 的消息"),
+    "error.no_parked.fix": ("`muster parked list` shows them", "用 `muster parked list` 查看"),
+    "error.spec": ("{where} breaks {count} rule(s)", "{where} 有 {count} 处不符合规则"),
+    "error.spec.fix": (
+        "correct the lines above and submit again; nothing was sent",
+        "请修正以上各处后重新提交；未发送任何请求",
+    ),
+    "error.request": ("{what} was refused", "{what} 被拒绝"),
+    "error.request.fix": ("correct what is listed and try again", "请按提示修正后重试"),
+    "error.file_read": ("{path} cannot be read: {why}", "无法读取 {path}：{why}"),
+    "error.file_read.fix": (
+        "give the path of a YAML file; `muster init` writes one",
+        "请给出 YAML 文件路径；`muster init` 可生成示例",
+    ),
+    "error.yaml": ("{path} is not YAML that can be read: {why}", "{path} 不是可读取的 YAML：{why}"),
+    "error.yaml.fix": ("correct the file at that line", "请修正该行"),
+    "error.no_documents": ("{path} holds no job", "{path} 中没有任务"),
+    "error.no_documents.fix": (
+        "`muster init` writes an example to begin with",
+        "`muster init` 可生成示例",
+    ),
+    "error.set": ("--set {change}: {why}", "--set {change}：{why}"),
+    "error.set.fix": (
+        "write it like resource.replicas=4; lists take numbers, like environment.0.value=x",
+        "格式如 resource.replicas=4；列表用数字下标，如 environment.0.value=x",
+    ),
+    "error.nodes_file": ("{path} breaks {count} rule(s)", "{path} 有 {count} 处不符合规则"),
+    "error.nodes_file.fix": (
+        "correct the lines above; `muster init --dir DIR` writes an example",
+        "请修正以上各处；`muster init --dir DIR` 可生成示例",
+    ),
+    "error.exists": ("{paths} exist(s) already", "{paths} 已存在"),
+    "error.exists.fix": (
+        "overwrite with --force, or choose another --dir",
+        "用 --force 覆盖，或用 --dir 指定其他目录",
+    ),
+    "error.no_logs": ("no output of job {job} is to be found here", "此处找不到任务 {job} 的日志"),
+    "error.no_logs.fix": (
+        "it has not started yet, or ran elsewhere; with -f, lines are shown as they come",
+        "任务尚未启动，或运行在别处；加 -f 可实时查看",
+    ),
+    "error.demo_missing": (
+        "the demo's training program is not at {path}",
+        "找不到演示所用的训练程序 {path}",
+    ),
+    "error.demo_missing.fix": (
+        "run the demo from a checkout of Muster's source, where examples/training is",
+        "请在 Muster 源码目录（包含 examples/training）中运行演示",
+    ),
+    "error.demo_runs": ("another demo runs in {state}", "{state} 中已有演示在运行"),
+    "error.demo_runs.fix": (
+        "wait for it, or end it with `muster demo --clean`",
+        "请等待其结束，或用 `muster demo --clean` 清理",
+    ),
+    "error.no_simulator": ("the simulator is not installed", "未安装模拟器"),
+    "error.no_simulator.fix": ("install Muster from its source", "请从源码安装 Muster"),
+}

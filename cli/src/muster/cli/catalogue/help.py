@@ -1,0 +1,217 @@
+"""Texts of the help: commands, arguments and options."""
+
+from __future__ import annotations
+
+HELP: dict[str, tuple[str, str]] = {
+    "help.root": (
+        "Muster runs GPU training jobs on a shared cluster: it admits them, places whole gangs,"
+        " evicts, queues again, heals, and tells people. Begin with `muster demo` or `muster up`.",
+        "Muster 在共享集群上运行 GPU 训练任务：校验、整组调度、驱逐、重新排队、自动恢复并通知用户。"
+        "可从 `muster demo` 或 `muster up` 开始。",
+    ),
+    "help.exits": ("Exit codes: {codes}.", "退出码：{codes}。"),
+    "exit.done": ("done, or the job succeeded", "完成，或任务运行成功"),
+    "exit.failed": ("refused, failed, or a problem was found", "被拒绝、失败，或发现问题"),
+    "exit.usage": ("wrong usage", "用法错误"),
+    "exit.stopped": ("the job was stopped", "任务已停止"),
+    "exit.abnormal": ("the job is abnormal: a person must act", "任务异常：需人工处理"),
+    "exit.unreachable": ("no connection to Muster", "无法连接 Muster"),
+    "exit.internal": ("a fault of Muster itself", "Muster 自身的故障"),
+    "exit.interrupted": ("interrupted with Ctrl-C", "被 Ctrl-C 中断"),
+    "panel.start": ("Start here", "入门"),
+    "panel.jobs": ("Jobs", "任务"),
+    "panel.operate": ("Operate", "运维"),
+    "panel.more": ("More", "其他"),
+    "comma": (", ", "，"),
+    "help.help": ("Show this help and exit.", "显示帮助并退出。"),
+    "help.demo": (
+        "Show in about a minute what Muster does: a training is evicted, resumes, and proves it.",
+        "约一分钟演示 Muster：训练被驱逐、从 checkpoint 恢复，并给出证明。",
+    ),
+    "help.up": (
+        "Run a whole Muster on this machine, with its own nats-server, until Ctrl-C.",
+        "在本机运行完整的 Muster（自带 nats-server），按 Ctrl-C 结束。",
+    ),
+    "help.down": (
+        "Stop the Muster of this state folder.",
+        "停止该状态目录的 Muster。",
+    ),
+    "help.init": (
+        "Write a commented job.yaml and nodes.yaml to begin with.",
+        "生成带注释的 job.yaml 与 nodes.yaml。",
+    ),
+    "help.submit": (
+        "Submit the jobs of a YAML file.",
+        "提交 YAML 文件中的任务。",
+    ),
+    "help.list": ("List jobs.", "列出任务。"),
+    "help.show": (
+        "Show one job: state, ledgers, deadlines, nodes and timeline.",
+        "显示一个任务：状态、计数、期限、节点与时间线。",
+    ),
+    "help.logs": ("Print the output of a job's workers.", "输出任务各 Worker 的日志。"),
+    "help.explain": (
+        "Say why a job is where it is, and what it waits for.",
+        "说明任务为何处于当前状态、在等待什么。",
+    ),
+    "help.stop": ("Stop jobs.", "停止任务。"),
+    "help.resume": (
+        "Let an abnormal job queue again.",
+        "让异常任务重新排队。",
+    ),
+    "help.events": (
+        "Print what is recorded about jobs, as it happens with -f.",
+        "输出任务事件；加 -f 持续跟随。",
+    ),
+    "help.nodes": ("List nodes and who uses them.", "列出节点及其使用情况。"),
+    "help.node": (
+        "Take one node out of use, or back.",
+        "操作单个节点。",
+    ),
+    "help.node.reclaim": (
+        "Announce that the node will be taken away: what a cloud's notice says.",
+        "通知节点即将被回收（等同云厂商的回收通知）。",
+    ),
+    "help.node.cordon": ("No new work on the node.", "节点不再接收新任务。"),
+    "help.node.uncordon": ("New work is welcome again.", "节点恢复接收新任务。"),
+    "help.node.drain": (
+        "No new work, and what runs there leaves without using up its requeues.",
+        "节点不再接收新任务，现有任务迁出（不消耗重新排队次数）。",
+    ),
+    "help.node.fence": (
+        "Give your word that nothing runs on the node any more (it is switched off).",
+        "确认节点上已没有任何进程（例如已断电）。",
+    ),
+    "help.parked": (
+        "Messages that nobody could handle: list, show, replay, drop.",
+        "无法处理的消息：列出、查看、重放、丢弃。",
+    ),
+    "help.parked.list": ("List them.", "列出。"),
+    "help.parked.show": ("Show one with its reason and body.", "显示一条消息的原因与内容。"),
+    "help.parked.replay": ("Send one, or all, to its handler again.", "重新交给处理者。"),
+    "help.parked.drop": ("Delete one, or all, for good.", "永久删除。"),
+    "help.doctor": (
+        "Check server, streams, backlog, clock, disk and permissions; each finding with a remedy.",
+        "检查服务器、流、积压、时钟、磁盘与权限，并给出处理办法。",
+    ),
+    "help.provision": (
+        "Make a NATS server ready for Muster: streams and consumers.",
+        "在 NATS 服务器上创建 Muster 所需的流与消费者。",
+    ),
+    "help.simulate": (
+        "Run the real decisions in virtual time.",
+        "在虚拟时间中运行真实的决策逻辑。",
+    ),
+    "help.version": ("Show the version.", "显示版本。"),
+    "help.completion": (
+        "Print the completion script of a shell.",
+        "输出 shell 自动补全脚本。",
+    ),
+    "option.json": ("Print JSON for programs.", "以 JSON 输出，供程序使用。"),
+    "option.state": (
+        "State folder of `muster up`; default: MUSTER_STATE, else .muster here.",
+        "`muster up` 的状态目录；默认取 MUSTER_STATE，否则为当前目录的 .muster。",
+    ),
+    "option.lang": (
+        "Language; default: MUSTER_LANG, else the locale.",
+        "语言；默认取 MUSTER_LANG，否则取系统语言环境。",
+    ),
+    "option.debug": ("Show tracebacks and details.", "显示 traceback 与细节。"),
+    "option.tenant": (
+        "Only this tenant; default: MUSTER_TENANT, else every one.",
+        "仅该租户；默认取 MUSTER_TENANT，否则为全部。",
+    ),
+    "option.tenant.own": (
+        "Tenant to submit for; default: MUSTER_TENANT, else default.",
+        "提交所属租户；默认取 MUSTER_TENANT，否则为 default。",
+    ),
+    "option.user": ("Only jobs of this user.", "仅该用户的任务。"),
+    "option.phase": ("Only in this phase; may be repeated.", "仅该状态；可重复指定。"),
+    "option.label": (
+        "Only with this label (key=value); several must all match.",
+        "仅带有该标签（key=value）；多个须同时满足。",
+    ),
+    "option.limit": ("At most so many, the newest.", "最多显示的条数（最新的）。"),
+    "option.follow.submit": (
+        "Follow the job to its end; the exit code is its outcome.",
+        "跟随任务直到结束；退出码即任务结果。",
+    ),
+    "option.follow": ("Go on with what comes.", "持续跟随。"),
+    "option.name": ("Another name for the job.", "覆盖任务名称。"),
+    "option.set": (
+        "Change a field before submitting, e.g. resource.replicas=4; may be repeated.",
+        "提交前修改字段，例如 resource.replicas=4；可重复。",
+    ),
+    "option.event": (
+        "Only this event, e.g. preempted; may be repeated.",
+        "仅该事件，例如 preempted；可重复。",
+    ),
+    "option.job": ("Only this job: id, start of the id, or name.", "仅该任务：ID、ID 前缀或名称。"),
+    "option.since": (
+        "From then on: 10m, 2h, 1d, or an instant; default: everything.",
+        "起始时间：10m、2h、1d 或具体时刻；默认全部。",
+    ),
+    "option.worker": ("Only this worker, e.g. worker-0.", "仅该 Worker，例如 worker-0。"),
+    "option.attempt": ("Only this attempt; default: all.", "仅第几次运行；默认全部。"),
+    "option.tail": ("Only the last lines of each worker.", "仅每个 Worker 的最后若干行。"),
+    "option.max_queue_hours": (
+        "New limit of each queueing, 1-12 hours.",
+        "新的单次排队上限，1-12 小时。",
+    ),
+    "option.max_requeues": ("New number of requeues, 0-3.", "新的重新排队次数，0-3。"),
+    "option.pool": ("Pool of the node.", "节点所属资源池。"),
+    "option.notice": ("Time until the node is taken: 30s, 2m.", "距回收的时间：30s、2m。"),
+    "option.all": ("All of them.", "全部。"),
+    "option.yes": ("Do not ask.", "不再询问。"),
+    "option.force": ("Overwrite what is there.", "覆盖已有文件。"),
+    "option.dir": ("Where to write.", "写入的目录。"),
+    "option.port": ("Port of the web page and HTTP API.", "网页与 HTTP API 的端口。"),
+    "option.nats_port": ("Port of the embedded nats-server.", "内置 nats-server 的端口。"),
+    "option.detach": (
+        "Go on in the background; `muster down` ends it.",
+        "在后台运行；用 `muster down` 停止。",
+    ),
+    "option.keep_nats": (
+        "Leave nats-server running when Muster stops.",
+        "停止 Muster 时保留 nats-server。",
+    ),
+    "option.nodes_file": (
+        "Nodes of the local cluster; default: nodes.yaml here, else made from this machine.",
+        "本地集群的节点；默认使用当前目录的 nodes.yaml，否则按本机生成。",
+    ),
+    "option.rules_file": ("Rules of notifications.", "通知规则文件。"),
+    "option.workers": ("Also end the worker processes of jobs.", "同时结束任务的 Worker 进程。"),
+    "option.keep": (
+        "Leave everything running afterwards, to play with.",
+        "演示结束后保留运行，供继续体验。",
+    ),
+    "option.clean": ("Stop the demo and delete its state.", "停止演示并删除其状态。"),
+    "option.url": (
+        "NATS server; default: MUSTER_NATS_URL, else the state folder's.",
+        "NATS 服务器；默认取 MUSTER_NATS_URL，否则取状态目录中的。",
+    ),
+    "option.replicas": (
+        "Copies of each stream: 3 in production.",
+        "每个流的副本数：生产环境为 3。",
+    ),
+    "argument.file": (
+        "YAML with one or more jobs; - reads standard input.",
+        "包含一个或多个任务的 YAML；- 表示标准输入。",
+    ),
+    "argument.job": ("Id, start of the id, or name.", "ID、ID 前缀或名称。"),
+    "argument.jobs": ("Ids, starts of ids, or names.", "ID、ID 前缀或名称。"),
+    "argument.node": ("Name of the node.", "节点名称。"),
+    "argument.parked": ("Number from `muster parked list`.", "`muster parked list` 中的编号。"),
+    "argument.shell": ("bash, zsh, fish or powershell.", "bash、zsh、fish 或 powershell。"),
+    "usage.lang": ("zh or en", "zh 或 en"),
+    "usage.duration": ("a duration is like 30s, 5m, 2h or 1d", "时长格式如 30s、5m、2h、1d"),
+    "usage.since": (
+        "like 10m, 2h, 1d or 2026-01-31T08:00:00+00:00",
+        "格式如 10m、2h、1d 或 2026-01-31T08:00:00+00:00",
+    ),
+    "usage.label": ("a label is key=value", "标签格式为 key=value"),
+    "usage.set": ("a change is field=value", "修改格式为 field=value"),
+    "usage.phase": ("unknown phase {phase}; known: {known}", "未知状态 {phase}；可用：{known}"),
+    "usage.event": ("unknown event {event}; known: {known}", "未知事件 {event}；可用：{known}"),
+    "usage.one_or_all": ("give a number or --all", "请给出编号或 --all"),
+}

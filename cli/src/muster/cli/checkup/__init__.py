@@ -1,0 +1,1 @@
+"""What `muster doctor` looks at, one finding each."""

@@ -1,0 +1,73 @@
+"""What a person sees when a command fails: one line and a remedy, or one JSON document.
+
+A traceback is shown with --debug only. Called by `main`, the one place where errors end.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+
+from rich.console import Console
+from rich.text import Text
+
+from muster.cli.errors import CliError, Refusal
+from muster.cli.exits import Exit
+from muster.cli.session import Session
+from muster.cli.texts import language, say
+
+
+def report(error: Exception, session: Session) -> Exit:
+    """Show what a command failed with; returns the exit code."""
+    if session.debug:
+        traceback.print_exception(error)
+    known = error if isinstance(error, CliError) else _as_known(error)
+    return _show(known, session)
+
+
+def _show(error: CliError, session: Session) -> Exit:
+    if session.as_json:
+        print(json.dumps({"error": _document(error)}, ensure_ascii=False))
+        return error.exit_code
+    console = _console()
+    console.print(Text.assemble((say("error"), "bold red"), str(error)))
+    if isinstance(error, Refusal):
+        for violation in error.violations:
+            words = violation.text(language())
+            console.print(
+                Text.assemble("  ", (violation.path, "bold"), " ", words, f" [{violation.code}]")
+            )
+    if error.fix:
+        console.print(Text.assemble((say("remedy"), "bold"), error.fix))
+    return error.exit_code
+
+
+def _document(error: CliError) -> dict[str, object]:
+    document: dict[str, object] = {"code": error.code, "message": str(error), "fix": error.fix}
+    if isinstance(error, Refusal):
+        document["violations"] = [
+            violation.model_dump(mode="json") for violation in error.violations
+        ]
+    return document
+
+
+def _as_known(error: Exception) -> CliError:
+    """Say what an error of the layers below means to a person; what nobody foresaw is our fault."""
+    from muster.domain.errors import MusterError, Temporary  # noqa: PLC0415 - only on failure
+
+    if isinstance(error, Temporary):
+        return CliError("unreachable", Exit.UNREACHABLE, why=_words(error))
+    if isinstance(error, MusterError):
+        return CliError("refused", why=_words(error))
+    if isinstance(error, OSError):
+        return CliError("system", why=_words(error))
+    return CliError("unexpected", Exit.INTERNAL, what=_words(error))
+
+
+def _words(error: Exception) -> str:
+    return str(error) or type(error).__name__
+
+
+def _console() -> Console:
+    return Console(stderr=True, soft_wrap=True, highlight=False, file=sys.stderr)

@@ -1,0 +1,1 @@
+"""A whole Muster in one process: start it, find it, stop it."""

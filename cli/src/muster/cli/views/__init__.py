@@ -1,0 +1,1 @@
+"""How things look on a terminal: tables, lines, panels. Pure: values in, renderables out."""

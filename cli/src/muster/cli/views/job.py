@@ -1,0 +1,91 @@
+"""One job in full: where it stands, what it may still use up, what it holds, what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from muster.cli.texts import say
+from muster.cli.views.jobs import gang, job_document
+from muster.cli.views.states import reason_text, shown
+from muster.cli.views.timeline import event_document, timeline
+from muster.cli.words import between, moment, plain
+from muster.domain.deadlines import counts
+from muster.domain.state import JobState
+from muster.log import Recorded
+
+
+def job_view(state: JobState, history: Sequence[Recorded], now: datetime, why: str) -> Group:
+    """Return everything about a job. why: why it is not running yet, "" if it is."""
+    parts: list[RenderableType] = [_fields(facts(state, now, why))]
+    if state.held:
+        parts += [Text(), _held(state)]
+    if history:
+        parts += [Text(), timeline(history)]
+    return Group(*parts)
+
+
+def facts(state: JobState, now: datetime, why: str = "") -> Iterator[tuple[str, str | Text]]:
+    """Yield (label, value) of what a person wants to know first."""
+    yield say("show.job"), f"{state.tenant}/{state.job}"
+    yield say("show.name"), f"{state.name} ({state.user})"
+    yield say("show.state"), Text.assemble(shown(state), f"  {between(state.since, now)}")
+    if why or state.reason:
+        yield say("show.why"), why or reason_text(state.reason)
+    yield say("show.gang"), f"{gang(state.demand)}, {say('show.pool', pool=state.pool)}"
+    yield say("show.counts"), _counts(state)
+    for kind, at in sorted(state.deadlines.items(), key=lambda pair: pair[1]):
+        if counts(kind, state):
+            left = between(now, at)
+            yield say(f"deadline.{kind}"), f"{moment(at)} ({say('show.left', left=left)})"
+    if state.not_before is not None and state.not_before > now:
+        yield say("show.not_before"), moment(state.not_before)
+    if state.waits_for:
+        victims = ", ".join(f"{wait.tenant}/{wait.job}" for wait in state.waits_for)
+        yield say("show.waits_for"), victims
+    if state.labels:
+        yield say("show.labels"), ", ".join(f"{k}={v}" for k, v in state.labels.items())
+
+
+def _counts(state: JobState) -> str:
+    ledgers = state.ledgers
+    parts = [
+        say("show.attempt", attempt=state.attempt, entry=state.queue_entry),
+        say("show.requeues", used=ledgers.requeues, left=state.requeues_left)
+        if state.demand.queue
+        else say("show.no_queue"),
+        say("show.restarts", used=ledgers.restarts, limit=state.demand.max_restarts),
+    ]
+    if ledgers.infrastructure:
+        parts.append(say("show.infrastructure", count=len(ledgers.infrastructure)))
+    if ledgers.starts:
+        parts.append(say("show.starts", count=ledgers.starts))
+    return say("comma").join(parts)
+
+
+def _held(state: JobState) -> Table:
+    placed = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    placed.add_column(say("column.node"))
+    placed.add_column(say("column.workers"))
+    for node, workers in state.held.items():
+        placed.add_row(Text(plain(node)), Text(plain(", ".join(workers))))
+    return placed
+
+
+def _fields(pairs: Iterable[tuple[str, str | Text]]) -> Table:
+    made = Table.grid(padding=(0, 2, 0, 0))
+    made.add_column(style="dim", no_wrap=True)
+    made.add_column(overflow="fold")
+    for label, value in pairs:
+        made.add_row(label, Text(plain(value)) if isinstance(value, str) else value)
+    return made
+
+
+def job_in_full(state: JobState, history: Sequence[Recorded], why: str) -> dict[str, Any]:
+    """Return the same for JSON."""
+    return {"job": job_document(state, why), "timeline": [event_document(i) for i in history]}
