@@ -275,6 +275,30 @@ def test_room_beside_a_victim_and_its_beneficiary_is_free() -> None:
     assert [wait.job for wait in found["x"].waits_for] == ["v"]
 
 
+def test_room_beside_them_is_free_in_the_round_that_evicts_too() -> None:
+    sure = low("k", "n1", gpus=2, guarantee=True)
+    jobs = [low("v", "n1", gpus=4), sure, high(gpus=4), queued("w", gpus=2)]
+    found = decisions(decide([N1], jobs))
+    assert isinstance(found["h"], f.Scheduled)
+    assert isinstance(found["w"], f.Scheduled)
+    assert found["w"].waits_for == ()
+
+
+def test_more_room_than_was_needed_goes_to_the_first_in_line() -> None:
+    first = queued("first", gpus=3, priority=10, guarantee=True)
+    last = queued("last", gpus=3, priority=10)
+    made = decide([N1], [low("v", "n1"), first, high(gpus=5), last])
+    assert set(decisions(made)) == {"v", "h", "first"}
+
+
+def test_a_one_shot_job_may_have_what_is_left_over() -> None:
+    shot = queued("s", gpus=3, kind="spot", auto=False)
+    same = queued("s2", gpus=3, kind="spot", auto=False)
+    found = decisions(decide([N1], [low("v", "n1", kind="spot"), shot, same, high(gpus=5)]))
+    assert isinstance(found["s"], f.Scheduled)
+    assert isinstance(found["s2"], f.Declined)
+
+
 def test_a_higher_job_takes_the_hold_of_a_lower_one() -> None:
     victim = preempted(low("v", "n1"), when=-5, by="mid")
     mid = held(queued("mid", priority=50), ["n1"], waits=[victim], when=-5)

@@ -7,7 +7,7 @@ Measures no time: the work of a round is bounded by counts, and what was not rea
 from __future__ import annotations
 
 from muster.domain.demand import ResourceClass
-from muster.domain.facts import Declined, Unscheduled
+from muster.domain.facts import Declined
 from muster.domain.state import JobState
 from muster.scheduler.core import clocks
 from muster.scheduler.core.fitting import Shape, never_fits, shape_of, shut_out
@@ -19,13 +19,18 @@ from muster.scheduler.core.snapshot import JobKey, Listed, Snapshot
 from muster.scheduler.core.texts import insufficient_capacity
 from muster.scheduler.core.verdicts import Decision, Move, Plan, Verdict, Waiting
 
+PASSES = 2
+"""Who leaves may leave more room than was needed; so often the queue is gone through again."""
+
 
 def plan(snapshot: Snapshot, policy: Policy) -> Plan:
     """Decide one round."""
     queue = Queue(Round(snapshot, policy))
     queue.round.keep_up()
-    for job in in_order(snapshot):
-        queue.consider(job)
+    for _ in range(PASSES):
+        if not queue.go_through():
+            break
+    queue.decline()
     return Plan(
         snapshot=snapshot,
         policy=policy,
@@ -50,22 +55,41 @@ class Queue:
         self.verdicts: dict[JobKey, Verdict] = {}
         self.cursor: JobKey | None = None
         self._policy, self._now = made.policy, made.snapshot.now
+        self._waiting = in_order(made.snapshot)
+        self._skip_to: JobKey | None = None
         self._never: dict[Shape, Verdict | None] = {}
         self._no_room: dict[Shape, Verdict] = {}
         self._no_way: dict[Shape, Level] = {}
         self._attempts = self._searches = 0
-        queued = {job.key for job in made.snapshot.queued}
-        self._skip_to = made.snapshot.cursor if made.snapshot.cursor in queued else None
 
-    def consider(self, job: Listed) -> None:
-        """Place one job, or say why not."""
+    def go_through(self) -> bool:
+        """Place whom it can, first in line first; tell whether to go through them again."""
+        self._no_room.clear()
+        self._no_way.clear()
+        keys = {job.key for job in self._waiting}
+        sweep = self.round.snapshot.cursor
+        self._skip_to = sweep if sweep in keys else None
+        moves = len(self.round.moves)
+        found = [(job, self._consider(job)) for job in self._waiting]
+        self._waiting = [job for job, verdict in found if verdict]
+        self.verdicts = {job.key: verdict for job, verdict in found if verdict}
+        made_room = any(len(move.decisions) > 1 for move in self.round.moves[moves:])
+        return made_room and self.cursor is None and sweep is None
+
+    def _consider(self, job: Listed) -> Verdict | None:
         if job.key == self._skip_to:
             self._skip_to = None
-        verdict = self._verdict(job)
-        if verdict is None:
-            return
-        self.verdicts[job.key] = verdict
-        if job.state.one_shot and verdict.why in _FINAL:
+        return self._verdict(job)
+
+    def decline(self) -> None:
+        """End the one-shot jobs that had their round."""
+        for job in self._waiting:
+            verdict = self.verdicts[job.key]
+            if not job.state.one_shot or verdict.why not in _FINAL:
+                continue
+            if self.round.size >= self._policy.max_decisions:
+                self.verdicts[job.key] = Verdict(Waiting.NOT_REACHED, verdict.short)
+                continue
             short = self.round.falls_short(job) or verdict.short
             declined = Declined(reason=insufficient_capacity(job.state, short))
             self.round.moves.append(Move((Decision(job.key, declined),)))
@@ -116,19 +140,12 @@ class Queue:
         self._searches += 1
         match self.round.place_by_eviction(job):
             case Search.PLACED:
-                self._forget()
                 return None
             case Search.CUT:
                 return Verdict(Waiting.NOT_REACHED, no_room.short)
             case Search.NO_WAY:
                 self._no_way[shape] = max(rights, self._no_way.get(shape, rights))
                 return no_room
-
-    def _forget(self) -> None:
-        # whoever left may have left more room than was needed: shapes that failed may fit now
-        self._no_way.clear()
-        if self.round.moves[-1].count(Unscheduled):
-            self._no_room.clear()
 
 
 _FINAL = frozenset({Waiting.NO_ROOM, Waiting.NEVER_FITS, Waiting.NODES_ABSENT, Waiting.NODES_SHUT})
