@@ -5,14 +5,24 @@ Called by every command that talks to Muster.
 
 from __future__ import annotations
 
+import logging
 import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+import structlog
 
 from muster.cli.errors import CliError
 from muster.cli.exits import Exit
 from muster.cli.session import Session
 from muster.cli.stack.folder import StateFolder
+from muster.runtime.connection import Connection, NatsSettings, connect
+
+NAME = "muster-cli"
+CONNECT_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +36,8 @@ class Address:
 
 def address(session: Session) -> Address:
     """Return where Muster is. Raises CliError when nobody says so."""
+    if not session.debug:
+        _hush()
     folder = StateFolder(session.state_dir)
     url = os.environ.get("MUSTER_NATS_URL")
     if url and session.state is None:
@@ -35,3 +47,24 @@ def address(session: Session) -> Address:
     if own is None:
         raise CliError("not_running", Exit.UNREACHABLE, state=folder.path)
     return Address(own, local=folder)
+
+
+def _hush() -> None:
+    """A command speaks for itself; what its connection logs is for --debug."""
+    silent = structlog.make_filtering_bound_logger(logging.CRITICAL)
+    structlog.configure(
+        wrapper_class=silent, logger_factory=structlog.PrintLoggerFactory(sys.stderr)
+    )
+
+
+@asynccontextmanager
+async def connection_to(found: Address) -> AsyncIterator[Connection]:
+    """Have a connection while the block runs. Raises Temporary when nobody answers."""
+    settings = NatsSettings(
+        servers=found.url, name=NAME, credentials=found.credentials, wait_s=CONNECT_S
+    )
+    connection = await connect(settings)
+    try:
+        yield connection
+    finally:
+        await connection.close()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import nats
 import structlog
@@ -19,6 +19,9 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from muster.bus.provision import check_server
 from muster.domain.errors import Temporary
+
+Connection: TypeAlias = Client
+"""What `connect` returns, for those who pass it on and do not speak NATS themselves."""
 
 RECONNECT_WAIT_S = 0.5
 PING_S = 10

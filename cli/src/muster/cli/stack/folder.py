@@ -30,6 +30,7 @@ class Up(BaseModel):
     since: datetime
     ready: bool = False
     gateway: str = ""
+    health: str = ""
     nats: str = ""
     nodes: str = ""
 

@@ -66,6 +66,7 @@ class Stack:
             update={
                 "ready": True,
                 "gateway": f"http://{LOOPBACK}:{port}",
+                "health": self._health(),
                 "nats": self._server_words(),
             }
         )
@@ -101,6 +102,10 @@ class Stack:
         if wanted:
             self._tell(say("up.port_busy", port=wanted, instead=instead))
         return instead
+
+    def _health(self) -> str:
+        port = self._host.http_port if self._host is not None else None
+        return f"http://{LOOPBACK}:{port}" if port else ""
 
     def _server_words(self) -> str:
         how = say(f"up.how.{self._how}")

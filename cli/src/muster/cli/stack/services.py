@@ -24,6 +24,7 @@ from muster.notifier.service import build as build_notifier
 from muster.notifier.settings import NotifierSettings
 from muster.requeue.service import build as build_requeue
 from muster.runtime.host import Builder
+from muster.runtime.ports import LOOPBACK
 from muster.runtime.settings import HostSettings
 from muster.scheduler.service import build as build_scheduler
 
@@ -57,5 +58,10 @@ def builders(choices: Choices) -> Sequence[tuple[Owner, Builder]]:
 def host_settings(state: Path, url: str) -> HostSettings:
     """Return the host's settings over the folder's own server, whatever the environment names."""
     return HostSettings(
-        nats_url=SecretStr(url), nats_credentials=None, state_dir=state, database_url=None
+        nats_url=SecretStr(url),
+        nats_credentials=None,
+        state_dir=state,
+        database_url=None,
+        http_host=LOOPBACK,
+        http_port=0,
     )

@@ -1,0 +1,85 @@
+"""The NATS server: version, clock, and whether what it acknowledges is on disk."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.request
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from muster.bus.api import Refused, call
+from muster.bus.provision import NEEDED_SERVER
+from muster.cli.checkup.finding import Finding, fine, note, problem, warning
+from muster.cli.stack.folder import StateFolder
+from muster.domain.errors import Temporary
+from muster.runtime.ports import LOOPBACK
+
+if TYPE_CHECKING:
+    from muster.log import EventLog
+    from muster.runtime.connection import Connection
+
+OFF_S, FAR_OFF_S = 2.0, 60.0
+FULL = 0.85
+ANSWER_S = 3.0
+
+
+async def server(
+    connection: Connection, log: EventLog, local: StateFolder | None
+) -> AsyncIterator[Finding]:
+    """Yield what can be said of the server that we are connected to."""
+    yield _version(connection)
+    try:
+        yield await _clock(log)
+        yield await _storage(connection)
+    except Temporary as error:
+        yield problem("server.silent", why=error)
+    yield _sync(local)
+
+
+def _version(connection: Connection) -> Finding:
+    version = connection.connected_server_version
+    found = (version.major, version.minor, version.patch)
+    words = {"version": _text(found), "needed": _text(NEEDED_SERVER)}
+    return fine("server", **words) if found >= NEEDED_SERVER else problem("server.old", **words)
+
+
+def _text(version: tuple[int, ...]) -> str:
+    return ".".join(str(part) for part in version)
+
+
+async def _clock(log: EventLog) -> Finding:
+    before = time.monotonic()
+    told = await log.now()
+    middle = datetime.now(UTC).timestamp() - (time.monotonic() - before) / 2
+    off = middle - told.timestamp()
+    judged = fine if abs(off) < OFF_S else warning if abs(off) < FAR_OFF_S else problem
+    return judged("clock", seconds=f"{off:+.2f}")
+
+
+async def _storage(connection: Connection) -> Finding:
+    try:
+        info = await call(connection, "INFO")
+    except Refused as error:
+        return problem("storage.refused", why=error)
+    used, limit = int(info.get("storage", 0)), int(info.get("limits", {}).get("max_storage", -1))
+    shown = f"{used / (1 << 20):.1f} MiB"
+    if limit > 0 and used > FULL * limit:
+        return problem("storage.full", used=shown, limit=f"{limit / (1 << 20):.1f} MiB")
+    return fine("storage", used=shown)
+
+
+def _sync(local: StateFolder | None) -> Finding:
+    """One server alone must sync each write; only its monitoring says whether it does."""
+    record = local.server() if local is not None else None
+    if record is None:
+        return note("sync.unknown")
+    try:
+        with urllib.request.urlopen(
+            f"http://{LOOPBACK}:{record.monitor_port}/jsz", timeout=ANSWER_S
+        ) as answer:
+            config = json.load(answer).get("config", {})
+    except (OSError, ValueError) as error:
+        return warning("sync.silent", why=error)
+    return fine("sync") if config.get("sync_always") else problem("sync.lazy")
