@@ -1,0 +1,1 @@
+"""The steps that bring the archive's tables to their present shape."""
