@@ -3,6 +3,7 @@ those of a node that goes. For tests of the world itself; never a second opinion
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 
 from muster.contracts import subjects
@@ -15,7 +16,7 @@ from muster.domain.nodes import NodeCondition, NodeState
 from muster.domain.phases import Phase
 from muster.domain.pools import EpochTaken, RoundDecided
 from muster.domain.state import DeadlineKind, JobState
-from muster.log import Append, Basis, Recorded, UnknownOutcome
+from muster.log import Append, Basis, Recorded, UnknownOutcome, Unreadable
 from muster.runtime.journal import Journal
 from muster.runtime.service import Loop, Runtime, Service
 
@@ -90,12 +91,18 @@ class StandIn:
             for item in page:
                 self._news = True
                 if not isinstance(item, Recorded):
-                    continue
-                if item.event.subject.startswith("jobs."):
+                    self._unreadable(item)
+                elif item.event.subject.startswith("jobs."):
                     self._jobs[item.job.job] = item
                 else:
                     self._nodes[item.node.node] = item.node
         self._position = follower.position
+
+    def _unreadable(self, item: Unreadable) -> None:
+        """Conditions name the head of a key, whoever wrote it."""
+        job = item.subject.split(".")[2]
+        if job in self._jobs:
+            self._jobs[job] = replace(self._jobs[job], head=item.seq)
 
     async def _write(self, appends: list[Append], basis: Basis) -> None:
         assert self._epoch is not None

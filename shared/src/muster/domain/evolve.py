@@ -137,7 +137,14 @@ def _enter_queue(state: JobState, at: datetime, one_shot: bool) -> Changes:
 _QUEUE_CLOCKS = (DeadlineKind.QUEUE, DeadlineKind.ROUND)
 
 
+def _entry_is_over(state: JobState) -> bool:
+    """Whether the job has run since it entered the queue: that queueing has ended."""
+    return bool(state.started_at and state.entered_at and state.started_at >= state.entered_at)
+
+
 def _back_to_entry(state: JobState, at: datetime) -> Changes:
+    if _entry_is_over(state):
+        return {**_enter_queue(state, at, state.one_shot), "held": {}, "waits_for": ()}
     # the limit of an entry goes on running; the wait for a round begins again
     clocks = _keep(state, DeadlineKind.QUEUE)
     if state.one_shot:
@@ -271,7 +278,8 @@ def _start_refused(state: JobState, fact: f.StartRefused, at: datetime) -> Chang
 
 
 def _start_failed(state: JobState, fact: f.StartFailed, at: datetime) -> Changes:
-    eviction = Eviction(cause=EvictionCause.START_FAILED, same_entry=True)
+    same_entry = not _entry_is_over(state)
+    eviction = Eviction(cause=EvictionCause.START_FAILED, same_entry=same_entry)
     changes = _leave(state, at, state.demand.grace_s, eviction)
     return {**changes, "reason": reason(ReasonCode.START_FAILED, why=fact.why)}
 

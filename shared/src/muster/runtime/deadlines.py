@@ -61,9 +61,15 @@ class Deadlines:
         self._index: dict[str, dict[str, _Kept]] = {}
 
     async def keep(self, state: JobState) -> None:
-        """Set the alarms of a state that has just been seen or written."""
+        """Set the alarms of a state that has just been seen or written.
+
+        Not those that are over: they would ring at once, and again for as long as they stand. What
+        still has to be done about them comes from the index, every REFIRE_S.
+        """
+        now = self._clock.now()
         for alarm in alarms_of(state, self._owner):
-            await self._log.timer(alarm)
+            if alarm.at > now:
+                await self._log.timer(alarm)
 
     async def step(self) -> None:
         """Read what is new, set what is missing, fire what is over."""

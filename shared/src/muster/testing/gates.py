@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from typing import Any
 
 from muster.log.memory import LogFault
@@ -68,22 +68,25 @@ def _no_matter() -> None:
 
 
 class Task:
-    """One coroutine of one process. `finished` hears of its end, `lost` that its process died."""
+    """One coroutine of one process. `finished` hears of its end, `lost` that its process died.
 
-    __slots__ = ("_context", "_coroutine", "_finished", "_lost", "_started", "gate", "name")
+    begin: makes the coroutine, at the first step.
+    """
+
+    __slots__ = ("_begin", "_context", "_coroutine", "_finished", "_lost", "gate", "name")
 
     def __init__(
         self,
         name: str,
-        coroutine: Coroutine[Any, Any, None],
+        begin: Callable[[], Awaitable[None]],
         finished: Finished,
         lost: Callable[[], None] = _no_matter,
     ) -> None:
         self.name = name
         self.gate: Gate | None = None
-        self._coroutine, self._finished, self._lost = coroutine, finished, lost
+        self._begin, self._finished, self._lost = begin, finished, lost
         self._context = contextvars.copy_context()
-        self._started = False
+        self._coroutine: Coroutine[Any, LogFault, None] | None = None
 
     @property
     def blocked(self) -> bool:
@@ -93,10 +96,8 @@ class Task:
 
     def resume(self, answer: LogFault = LogFault.NONE) -> bool:
         """Run to the next gate. Returns True when the coroutine has ended."""
-        value = answer if self._started else None
-        self._started = True
         try:
-            self.gate = self._context.run(self._coroutine.send, value)
+            self.gate = self._context.run(self._send, answer)
         except StopIteration:
             self._finished(None)
             return True
@@ -105,8 +106,19 @@ class Task:
             return True
         return False
 
+    def _send(self, answer: LogFault) -> Gate:
+        if self._coroutine is None:
+            self._coroutine = _run(self._begin)
+            return self._coroutine.send(None)  # type: ignore[arg-type, no-any-return]
+        return self._coroutine.send(answer)  # type: ignore[no-any-return]
+
     def kill(self) -> None:
         """End it where it stands, as a killed process does: it hears nothing of it."""
-        with contextlib.suppress(ProcessDied, RuntimeError):
-            self._context.run(self._coroutine.close)
+        if self._coroutine is not None:
+            with contextlib.suppress(ProcessDied, RuntimeError):
+                self._context.run(self._coroutine.close)
         self._lost()
+
+
+async def _run(begin: Callable[[], Awaitable[None]]) -> None:
+    await begin()

@@ -28,6 +28,7 @@ def step(world: World) -> None:
     options = _options(world)
     option = world.dice.weighted(options, [each.weight for each in options])
     world.dice.note(option.name)
+    world.steps += 1
     option.act()
     world.bus.collect()
     world.look()

@@ -7,8 +7,9 @@ turn a loop, ring an alarm, let a coroutine go on to its next gate. Who chooses 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -119,13 +120,18 @@ class World:
             self._only_known(f"start of {process.name}", error)
             self.kill(process)
 
-        self._begin(process, Task(f"{process.name} start", _run(service.start()), started))
+        self._begin(process, Task(f"{process.name} start", service.start, started))
 
     def kill(self, process: Process, away: float = RESTART_S) -> None:
         """End a process at once, wherever it is. It may be started again after `away` seconds."""
         process.die()
         process.restart_at = self.time.elapsed + away
         self.activity += 1
+
+    def close(self) -> None:
+        """End every process; nothing of the world goes on after this."""
+        for process in self.processes:
+            process.die()
 
     def _begin(self, process: Process, task: Task) -> None:
         process.tasks.append(task)
@@ -135,6 +141,7 @@ class World:
     def go_on(self, process: Process, task: Task, answer: LogFault | None = None) -> None:
         """Let a coroutine run to its next gate. answer: how its operation goes; None: by chance."""
         gate = task.gate
+        self.steps += 1
         if answer is None:
             asked = gate is not None and gate.moment == "before"
             answer = self.faults.order(gate.operation, self.dice) if gate and asked else None
@@ -144,6 +151,7 @@ class World:
         if len(self.store.entries) != before:
             self.activity += 1
             self.bus.collect()
+        self.look()
 
     def deliver(self, process: Process, durable: Durable, delivery: Delivery) -> None:
         """Hand a message to a replica."""
@@ -160,7 +168,7 @@ class World:
             durable.lose_acknowledgement(delivery, self.time.elapsed)
 
         name = f"{process.name} {trigger.subject}"
-        self._begin(process, Task(name, _run(subscription.handler(trigger)), finished, lost))
+        self._begin(process, Task(name, partial(subscription.handler, trigger), finished, lost))
 
     def _handled(self, durable: Durable, delivery: Delivery, error: Exception | None) -> None:
         if error is not None:
@@ -185,7 +193,7 @@ class World:
                 turning.due += FAILED_LOOP_S
 
         name = f"{process.name} loop {turning.loop.name}"
-        self._begin(process, Task(name, _run(turning.loop.step()), finished))
+        self._begin(process, Task(name, turning.loop.step, finished))
 
     def _only_known(self, where: str, error: Exception) -> None:
         """An error that no service raises on purpose is a fault of the code, found."""
@@ -230,11 +238,6 @@ class World:
     # --- after every step ------------------------------------------------------------------------
 
     def look(self) -> None:
-        """Count a step and let every watcher look."""
-        self.steps += 1
+        """Let every watcher look: nothing happens between two looks but one step to one gate."""
         for watcher in self.watchers:
             watcher.look(self)
-
-
-async def _run(awaitable: Awaitable[None]) -> None:
-    await awaitable

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import assert_never
 
-from muster.domain.causes import AfterRelease, EvictionCause, after_release
+from muster.domain.causes import AfterRelease, after_release
 from muster.domain.deadlines import ROUND_S, passed
 from muster.domain.facts import (
     Declined,
@@ -54,11 +54,10 @@ def on_release(state: JobState) -> Fact | None:
 def _requeued(
     state: JobState, eviction: Eviction, *, counted: bool = False, one_shot: bool = False
 ) -> Requeued:
-    failed_start = eviction.cause is EvictionCause.START_FAILED
     return Requeued(
         cause=eviction.cause,
         counted=counted,
-        same_entry=failed_start and not one_shot,
+        same_entry=eviction.same_entry and not one_shot,
         one_shot=one_shot,
         avoid=state.avoid,
     )
