@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -255,16 +257,14 @@ def test_migrating_twice_changes_nothing(database: Database) -> None:
 
 @pytest.mark.postgres
 def test_replicas_may_migrate_at_once(postgres_url: str) -> None:
-    together = threading.Barrier(3)
-
-    def work(number: int) -> None:
-        engine = open_engine(postgres_url)
-        together.wait()
-        migrate(engine, MIGRATIONS, "gateway")
-        engine.dispose()
-
-    with ThreadPoolExecutor(3) as pool:
-        list(pool.map(work, range(3)))
+    program = (
+        "import sys; from pathlib import Path;"
+        " from muster.runtime.database import migrate, open_engine;"
+        " migrate(open_engine(sys.argv[1]), Path(sys.argv[2]), 'gateway')"
+    )
+    command = [sys.executable, "-c", program, postgres_url, str(MIGRATIONS)]
+    replicas = [subprocess.Popen(command) for _ in range(3)]
+    assert [replica.wait(60) for replica in replicas] == [0, 0, 0]
 
 
 def test_the_probe_writes_and_leaves_nothing(database: Database) -> None:

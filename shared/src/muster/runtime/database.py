@@ -7,6 +7,7 @@ worker thread and one transaction, the simulation calls it directly. No two serv
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,6 +33,8 @@ from sqlalchemy.exc import DBAPIError, InternalError, OperationalError
 from muster.domain.errors import Temporary
 
 T = TypeVar("T")
+
+_UPGRADING = threading.Lock()  # what a migration refers to belongs to the whole process
 
 
 class InstantColumn(TypeDecorator[datetime]):
@@ -110,12 +113,18 @@ def migrate(engine: Engine, migrations: Path, name: str) -> None:
 
     name: the service's; its version table is `alembic_version_<name>`.
     """
+    with engine.begin() as connection:
+        upgrade(connection, migrations, name)
+
+
+def upgrade(connection: Connection, migrations: Path, name: str) -> None:
+    """The same inside a transaction, for `Database.run`."""
     config = Config()
     config.set_main_option("script_location", str(migrations))
     config.attributes["version_table"] = f"alembic_version_{name}"
-    with engine.begin() as connection:
+    config.attributes["connection"] = connection
+    with _UPGRADING:
         if connection.dialect.name == "postgresql":
             # replicas start together; the second waits and finds the work done
             connection.execute(select(func.pg_advisory_xact_lock(func.hashtext(name))))
-        config.attributes["connection"] = connection
         command.upgrade(config, "head")

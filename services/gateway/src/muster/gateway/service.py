@@ -6,10 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqlalchemy.exc import OperationalError
-
 from muster.domain.edges import Owner
-from muster.domain.errors import Temporary
 from muster.gateway.follow import Follow
 from muster.gateway.handlers import Handlers
 from muster.gateway.hub import Hub
@@ -17,7 +14,7 @@ from muster.gateway.readiness import Readiness
 from muster.gateway.reading import Reading
 from muster.gateway.settings import GatewaySettings
 from muster.gateway.stream import subscriptions
-from muster.runtime.database import Database, migrate
+from muster.runtime.database import Database, upgrade
 from muster.runtime.journal import Journal
 from muster.runtime.process import run
 from muster.runtime.service import Loop, Runtime, Service
@@ -75,10 +72,7 @@ def _server(
 
 
 async def _start(database: Database, server: HttpServer | None) -> None:
-    try:
-        migrate(database.engine, MIGRATIONS, Owner.GATEWAY.value)
-    except OperationalError as error:
-        raise Temporary("the archive's database is away or busy", delay=2.0) from error
+    await database.run(partial(upgrade, migrations=MIGRATIONS, name=Owner.GATEWAY.value))
     if server is not None:
         await server.start()
 
@@ -97,7 +91,7 @@ async def _ready(readiness: Readiness, server: HttpServer | None) -> None:
 
 
 def main() -> None:
-    """Run gateway as a process of its own."""
+    """Run the gateway as a process of its own."""
     run(Owner.GATEWAY, build)
 
 
