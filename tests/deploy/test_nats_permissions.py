@@ -5,20 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
-import nats
 import pytest
-from nats.aio.client import Client
-from nats.errors import TimeoutError as NatsTimeoutError
-from nats.js.errors import NoStreamResponseError
 
 from muster.bus import Subscription, Trigger
 from muster.bus.faststream import FastStreamBus
-from muster.bus.provision import provision
-from muster.bus.topology import CONSUMERS, Consumer
+from muster.bus.topology import CONSUMERS
 from muster.contracts.alarms import Alarm
 from muster.contracts.requests import Answer
 from muster.contracts.subjects import job_key
@@ -26,17 +20,8 @@ from muster.domain.deadlines import DEADLINES
 from muster.domain.edges import EDGES, Owner
 from muster.log.jetstream import JetStreamLog
 from muster.runtime.nats_binary import find_binary
-from muster.runtime.nats_process import is_healthy
-from muster.runtime.ports import free_port
 from scripts import nats_permissions
-
-FOLDER = Path(nats_permissions.TARGET).parent
-USERS = [*Owner, "operator", "acme", "system"]
-
-
-def passwords() -> dict[str, str]:
-    names = (str(user).upper().replace("-", "_") for user in USERS)
-    return {f"MUSTER_{name}_PASSWORD": "secret" for name in names}
+from tests.deploy.guarded import DEPLOY, Guarded, passwords
 
 
 def test_the_file_is_made_from_the_tables() -> None:
@@ -46,82 +31,9 @@ def test_the_file_is_made_from_the_tables() -> None:
 @pytest.mark.parametrize("name", ["single.conf", "cluster.conf"])
 def test_a_server_accepts_the_configuration(name: str) -> None:
     environment = os.environ | passwords() | {"MUSTER_NATS_NAME": "n1"}
-    command = [str(find_binary().path), "-t", "-c", str(FOLDER / name)]
+    command = [str(find_binary().path), "-t", "-c", str(DEPLOY / "nats" / name)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-
-
-class Guarded:
-    """A server with the accounts of deploy/nats, and connections as each of their users."""
-
-    def __init__(self, port: int) -> None:
-        self.port = port
-        self.refused: list[str] = []
-
-    async def connect(self, user: str) -> Client:
-        async def note(error: Exception) -> None:
-            self.refused.append(f"{user}: {error}")
-
-        return await nats.connect(
-            f"nats://{user}:secret@127.0.0.1:{self.port}",
-            inbox_prefix=f"_INBOX_{user}",
-            error_cb=note,
-        )
-
-    async def says(self, user: str, subject: str) -> bool:
-        """True if the stream took a message that the user published there."""
-        async with await self.connect(user) as client:
-            try:
-                await client.jetstream(timeout=1).publish(subject, b"{}")
-            except (NatsTimeoutError, NoStreamResponseError):
-                return False
-            return True
-
-    async def sees(self, client: Client, consumer: Consumer) -> bool:
-        """True if the user of the connection may ask for the durable."""
-        js = client.jetstream()
-        try:
-            await js.consumer_info(str(consumer.stream), consumer.durable, timeout=1)
-        except NatsTimeoutError:
-            return False
-        return True
-
-
-def write_config(folder: Path, port: int, monitor_port: int) -> Path:
-    config = folder / "server.conf"
-    accounts = os.path.relpath(
-        FOLDER / "accounts.conf", folder
-    )  # the server knows no other include
-    config.write_text(
-        f'listen: "127.0.0.1:{port}"\nhttp: "127.0.0.1:{monitor_port}"\n'
-        f'jetstream {{\n store_dir: "{folder / "store"}"\n}}\n'
-        f'include "{accounts}"\n'
-    )
-    return config
-
-
-@pytest.fixture
-async def guarded(tmp_path: Path) -> AsyncIterator[Guarded]:
-    port, monitor_port = free_port(), free_port()
-    config = write_config(tmp_path, port, monitor_port)
-    server = await asyncio.create_subprocess_exec(
-        str(find_binary().path),
-        "-c",
-        str(config),
-        env=os.environ | passwords(),
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        while not await is_healthy(monitor_port):
-            assert server.returncode is None
-            await asyncio.sleep(0.02)
-        guarded = Guarded(port)
-        async with await guarded.connect("operator") as client:
-            await provision(client)
-        yield guarded
-    finally:
-        server.terminate()
-        await server.wait()
 
 
 @pytest.mark.slow
