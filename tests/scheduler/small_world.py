@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import chain, combinations
 from random import Random
+from typing import Any
 
 from muster.domain import facts as f
 from muster.domain.evolve import evolve
@@ -146,14 +147,13 @@ class SmallWorld:
 
     def _weather(self) -> None:
         name = self.dice.choice(sorted(self.nodes))
-        changed = self.dice.choice(
-            [
-                {"condition": NodeCondition.RECLAIMING, "deadline": at(self.now + 20)},
-                {"condition": NodeCondition.LOST},
-                {"condition": NodeCondition.READY, "deadline": None, "cordoned": False},
-                {"cordoned": True},
-            ]
-        )
+        changes: list[dict[str, Any]] = [
+            {"condition": NodeCondition.RECLAIMING, "deadline": at(self.now + 20)},
+            {"condition": NodeCondition.LOST},
+            {"condition": NodeCondition.READY, "deadline": None, "cordoned": False},
+            {"cordoned": True},
+        ]
+        changed = self.dice.choice(changes)
         self.nodes[name] = self.nodes[name].model_copy(update=changed)
 
 

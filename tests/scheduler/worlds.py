@@ -84,7 +84,8 @@ def queued(
     name: str, workers: int = 1, gpus: int = 8, entered: float = -100, **more: Any
 ) -> JobState:
     """Make a job that entered the queue so many seconds from now."""
-    state_fields = {k: more.pop(k) for k in ("avoid", "not_before", "tenant") if k in more}
+    own = ("avoid", "not_before", "tenant")
+    state_fields: dict[str, Any] = {k: more.pop(k) for k in own if k in more}
     wanted = demand(workers, gpus, **more)
     submitted = JobState(
         **{"tenant": "t", **state_fields},
