@@ -55,7 +55,7 @@ class Bus(Protocol):
     """The port."""
 
     async def consume(self, subscription: Subscription) -> None:
-        """Handle a durable consumer's messages until the bus is closed."""
+        """Handle a durable consumer's messages until the bus is closed; returns once it does."""
         ...
 
     async def answer(self, answer: Answer) -> None:

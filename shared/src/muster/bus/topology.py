@@ -78,6 +78,7 @@ STREAMS: tuple[StreamSpec, ...] = (
     StreamSpec(
         Stream.TIMERS,
         ("timers.>", "alarms.>"),
+        per_subject=1,
         schedules=True,
         description="Alarms of stored deadlines.",
     ),

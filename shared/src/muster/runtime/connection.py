@@ -11,14 +11,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import nats
 import structlog
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from muster.bus.provision import check_server
-from muster.domain.errors import Temporary
+from muster.domain.errors import Permanent, Temporary
 
 Connection: TypeAlias = Client
 """What `connect` returns, for those who pass it on and do not speak NATS themselves."""
@@ -27,8 +26,6 @@ RECONNECT_WAIT_S = 0.5
 PING_S = 10
 OUTSTANDING_PINGS = 2
 PENDING_BYTES = 8 * 1024 * 1024
-
-_LOG = structlog.get_logger("muster.nats")
 
 
 class NatsSettings(BaseModel):
@@ -56,31 +53,52 @@ def _ignore() -> None: ...
 
 async def connect(settings: NatsSettings, on_closed: Callable[[], None] = _ignore) -> Client:
     """Open a connection. Raises Temporary when nobody answers in `wait_s`, ServerTooOld."""
+    connection = Client()
+    listener = _Listener(settings.name, connection, on_closed)
     try:
         async with asyncio.timeout(settings.wait_s):
-            connection = await nats.connect(**_options(settings, on_closed))
+            await connection.connect(**_options(settings, listener))
+        check_server(connection)
     except (NatsError, OSError, TimeoutError) as error:
-        raise Temporary(f"NATS cannot be reached: {type(error).__name__} {error}", delay=2.0) from error
-    check_server(connection)
+        await connection.close()
+        raise Temporary(f"NATS cannot be reached: {type(error).__name__} {error}", 2.0) from error
+    except Permanent:
+        await connection.close()
+        raise
+    listener.opened = True
     return connection
 
 
-def _options(settings: NatsSettings, on_closed: Callable[[], None]) -> dict[str, Any]:
-    log = _LOG.bind(connection=settings.name)
+class _Listener:
+    """Hears what becomes of a connection, and logs it. opened: `connect` has succeeded."""
 
-    async def on_error(error: Exception) -> None:
-        log.warning("nats error", error=f"{type(error).__name__}: {error}")
+    def __init__(self, name: str, connection: Client, on_closed: Callable[[], None]) -> None:
+        self._connection, self._on_closed = connection, on_closed
+        self._log = structlog.get_logger("muster.nats").bind(connection=name)
+        self.opened = False
 
-    async def on_disconnected() -> None:
-        log.warning("nats disconnected")
+    async def on_error(self, error: Exception) -> None:
+        """Tell; and end a reconnection that has missed its cancellation when we were closed."""
+        if self._connection.is_closed:
+            raise asyncio.CancelledError
+        self._log.warning("nats error", error=f"{type(error).__name__}: {error}")
 
-    async def on_reconnected() -> None:
-        log.info("nats reconnected")
+    async def on_disconnected(self) -> None:
+        """Tell."""
+        self._log.warning("nats disconnected")
 
-    async def closed() -> None:
-        log.info("nats connection closed")
-        on_closed()
+    async def on_reconnected(self) -> None:
+        """Tell."""
+        self._log.info("nats reconnected")
 
+    async def closed(self) -> None:
+        """Tell, also whoever opened it."""
+        self._log.info("nats connection closed")
+        if self.opened:
+            self._on_closed()
+
+
+def _options(settings: NatsSettings, listener: _Listener) -> dict[str, Any]:
     options: dict[str, Any] = {
         "servers": [server.strip() for server in settings.servers.split(",")],
         "name": settings.name,
@@ -91,10 +109,10 @@ def _options(settings: NatsSettings, on_closed: Callable[[], None]) -> dict[str,
         "max_outstanding_pings": OUTSTANDING_PINGS,
         "pending_size": PENDING_BYTES,
         "flush_timeout": 10,
-        "error_cb": on_error,
-        "disconnected_cb": on_disconnected,
-        "reconnected_cb": on_reconnected,
-        "closed_cb": closed,
+        "error_cb": listener.on_error,
+        "disconnected_cb": listener.on_disconnected,
+        "reconnected_cb": listener.on_reconnected,
+        "closed_cb": listener.closed,
     }
     return options | _identity(settings)
 
