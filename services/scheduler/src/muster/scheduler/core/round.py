@@ -6,7 +6,7 @@ Lives only while `plan` runs. Every job sees the effect of those that were decid
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 
 from muster.domain.edges import may_follow
@@ -21,7 +21,7 @@ from muster.domain.facts import (
 from muster.domain.nodes import NodeState
 from muster.domain.state import JobState, Wait
 from muster.scheduler.core.amounts import NOTHING, Amounts, of_shape, of_worker
-from muster.scheduler.core.board import NOBODY, Board, claimed_by
+from muster.scheduler.core.board import Board, claimed_by
 from muster.scheduler.core.doors import is_there, second_choice, shut
 from muster.scheduler.core.leaving import seconds_left, worth_waiting
 from muster.scheduler.core.placement import Shortfall, Site, place
@@ -30,7 +30,7 @@ from muster.scheduler.core.rank import cause_for, may_evict, protected_until
 from muster.scheduler.core.snapshot import JobKey, Listed, Snapshot, is_hold
 from muster.scheduler.core.upkeep import awaited_by, upkeep
 from muster.scheduler.core.verdicts import Decision, Move
-from muster.scheduler.core.victims import Candidate, Exit, Way, candidate, find_way
+from muster.scheduler.core.victims import Candidate, Exit, candidate, find_way
 
 
 class Search(Enum):
@@ -64,6 +64,7 @@ class Round:
         self._holding = {job.key: job for job in sorted(snapshot.holding, key=lambda j: j.key)}
         self._leaving: dict[JobKey, Parting] = {}
         self._touchable: dict[JobKey, Listed] = {}
+        self._costs: dict[JobKey, Candidate] = {}
         for job in self._holding.values():
             self._enter(job)
 
@@ -112,14 +113,20 @@ class Round:
 
     # --- placing -------------------------------------------------------------------------------
 
-    def sites(self, state: JobState, without: frozenset[JobKey] = NOBODY) -> list[Site]:
-        """Return the nodes that a job may use now, as if the jobs in `without` were gone."""
+    def sites(self, state: JobState) -> list[Site]:
+        """Return the nodes that a job may use now."""
         return [
-            Site(
-                name, node.shape, self.board.free(name, without), second_choice(node, state.demand)
-            )
+            Site(name, node.shape, self.board.free(name), second_choice(node, state.demand))
             for name, node in self.nodes.items()
             if shut(node, state, self.policy) is None
+        ]
+
+    def _without(self, sites: Sequence[Site], gone: frozenset[JobKey]) -> list[Site]:
+        """Return the same nodes as if some jobs were gone."""
+        touched = {node for job in gone for node in self.board.nodes_of(job)}
+        return [
+            replace(site, free=self.board.free(site.node, gone)) if site.node in touched else site
+            for site in sites
         ]
 
     def falls_short(self, job: Listed) -> Shortfall | None:
@@ -137,37 +144,37 @@ class Round:
 
     def place_by_eviction(self, job: Listed) -> Search:
         """Place a job in room that others leave, if there is a way."""
-        usable = {site.node for site in self.sites(job.state)}
+        sites = self.sites(job.state)
 
         def fits(gone: frozenset[JobKey]) -> Placement | Shortfall:
-            return place(job.state.demand.roles, self.sites(job.state, gone))
+            return place(job.state.demand.roles, self._without(sites, gone))
 
-        way = find_way(self._candidates(job, usable), fits, self.policy.max_singles)
+        candidates = self._candidates(job, {site.node for site in sites})
+        way = find_way(candidates, fits, self.board.nodes_of, self.policy.max_singles)
         if way is None:
             return Search.NO_WAY
         if self.size + len(way.candidates) >= self.policy.max_decisions:
             return Search.CUT
-        self._commit(job, way.placement, self._needed(way))
+        self._commit(job, way.placement, way.candidates)
         return Search.PLACED
 
     def _candidates(self, job: Listed, usable: set[str]) -> Sequence[Candidate]:
         now = self.snapshot.now
         helpful = (c for c in self._touchable.values() if self._may_take(job, c))
         found = [candidate(parting.job, now, leaving=True) for parting in self._leaving.values()]
-        found += [candidate(other, now, leaving=False) for other in helpful]
+        found += [self._candidate(other) for other in helpful]
         return [c for c in found if not usable.isdisjoint(self.board.nodes_of(c.job.key))]
+
+    def _candidate(self, job: Listed) -> Candidate:
+        if job.key not in self._costs:
+            self._costs[job.key] = candidate(job, self.snapshot.now, leaving=False)
+        return self._costs[job.key]
 
     def _may_take(self, job: Listed, other: Listed) -> bool:
         if not may_evict(job.state, other.state):
             return False
         spared = protected_until(other.state, self.policy)
         return spared is None or spared <= self.snapshot.now
-
-    def _needed(self, way: Way) -> tuple[Candidate, ...]:
-        used = set(way.placement)
-        return tuple(
-            one for one in way.candidates if not used.isdisjoint(self.board.nodes_of(one.job.key))
-        )
 
     def _commit(self, job: Listed, placement: Placement, gone: Sequence[Candidate]) -> None:
         decisions = [self._send_off(one, job) for one in gone if one.exit is not Exit.LEAVES_ANYWAY]

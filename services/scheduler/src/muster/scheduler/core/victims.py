@@ -19,6 +19,9 @@ from muster.scheduler.core.snapshot import JobKey, Listed, is_hold
 Fits = Callable[[frozenset[JobKey]], Placement | Shortfall]
 """Place the gang as if these jobs were gone."""
 
+NodesOf = Callable[[JobKey], Sequence[str]]
+"""The nodes on which a candidate has something."""
+
 LOWEST: Level = (-1, -1)
 
 
@@ -59,16 +62,21 @@ class Way:
     candidates: tuple[Candidate, ...]
 
 
-def find_way(candidates: Sequence[Candidate], fits: Fits, singles: int) -> Way | None:
+def find_way(
+    candidates: Sequence[Candidate], fits: Fits, nodes_of: NodesOf, singles: int
+) -> Way | None:
     """Return the cheapest way that the search finds, None if not even all of them are enough."""
     order = sorted(candidates, key=lambda one: one.cost)
     if not order or isinstance(fits(_keys(order)), Shortfall):
         return None
-    enough = _trimmed(order[: _shortest_prefix(order, fits)], fits)
+    search = _Search(fits, nodes_of)
+    enough = search.trimmed(order[: _shortest_prefix(order, fits)])
     if sum(one.exit is Exit.EVICTED for one in enough) > 1:
-        enough = _single(order, enough, fits, singles) or enough
+        enough = _single(order, enough, search, singles) or enough
     placement = fits(_keys(enough))
-    return None if isinstance(placement, Shortfall) else Way(placement, tuple(enough))
+    if isinstance(placement, Shortfall):
+        return None
+    return Way(placement, tuple(search.touching(enough, placement)))
 
 
 def _keys(candidates: Sequence[Candidate]) -> frozenset[JobKey]:
@@ -86,24 +94,38 @@ def _shortest_prefix(order: Sequence[Candidate], fits: Fits) -> int:
     return high
 
 
-def _trimmed(enough: Sequence[Candidate], fits: Fits) -> list[Candidate]:
-    """Give back whom it does not need, the dearest first."""
-    kept = list(enough)
-    for one in reversed(enough):
-        rest = [other for other in kept if other is not one]
-        if not isinstance(fits(_keys(rest)), Shortfall):
-            kept = rest
-    return kept
+@dataclass(frozen=True, slots=True)
+class _Search:
+    fits: Fits
+    nodes_of: NodesOf
+
+    def touching(self, some: Sequence[Candidate], placement: Placement) -> list[Candidate]:
+        """Return those that have something on a node of the placement."""
+        used = set(placement)
+        return [one for one in some if not used.isdisjoint(self.nodes_of(one.job.key))]
+
+    def trimmed(self, enough: Sequence[Candidate]) -> list[Candidate]:
+        """Give back whom it does not need, the dearest first."""
+        placement = self.fits(_keys(enough))
+        assert not isinstance(placement, Shortfall)
+        kept = self.touching(enough, placement)
+        if isinstance(self.fits(_keys(kept)), Shortfall):
+            kept = list(enough)  # fewer nodes: roles may get in each other's way
+        for one in reversed(kept.copy()):
+            rest = [other for other in kept if other is not one]
+            if not isinstance(self.fits(_keys(rest)), Shortfall):
+                kept = rest
+        return kept
 
 
 def _single(
-    order: Sequence[Candidate], instead: Sequence[Candidate], fits: Fits, singles: int
+    order: Sequence[Candidate], instead: Sequence[Candidate], search: _Search, singles: int
 ) -> list[Candidate] | None:
     """Look for one victim in place of several, no higher than the highest of them."""
     ceiling = max(one.level for one in instead)
     leaving = [one for one in order if one.exit is Exit.LEAVES_ANYWAY]
     victims = [one for one in order if one.exit is Exit.EVICTED and one.level <= ceiling]
     for one in victims[:singles]:
-        if not isinstance(fits(_keys([*leaving, one])), Shortfall):
-            return _trimmed([*leaving, one], fits)
+        if not isinstance(search.fits(_keys([*leaving, one])), Shortfall):
+            return search.trimmed([*leaving, one])
     return None
