@@ -168,10 +168,11 @@ class Handlers:
         return next_step(state, self._view(workers, gone), self._journal.clock.now())
 
     def _view(self, workers: Sequence[Observed], victims_gone: bool = True) -> View:
-        down = self.watch.down
+        down, fences = self.watch.down, self.watch.fenced
+        outdated = {w.node for w in workers if _started_after(w, fences.get(w.node))}
         return View(
             workers=tuple(_worker(w, w.node in down) for w in workers),
-            fenced=self.watch.fenced,
+            fenced=frozenset(fences.keys() - outdated),
             victims_gone=victims_gone,
         )
 
@@ -286,6 +287,11 @@ def _shown(facts: NodeFacts) -> node_core.Shown:
         labels=dict(facts.labels),
     )
     return node_core.Shown(shape, facts.reclaim_at)
+
+
+def _started_after(worker: Observed, fence: datetime | None) -> bool:
+    """Whether a worker began on a node after its fencing, which proves nothing about it then."""
+    return fence is not None and (worker.started_at is None or worker.started_at > fence)
 
 
 def _by_job(workers: Sequence[Observed]) -> dict[str, list[Observed]]:

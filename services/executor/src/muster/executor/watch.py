@@ -5,6 +5,8 @@ A projection for waking up and for sweeps. Decisions about one job read its last
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from muster.contracts import subjects
 from muster.domain.nodes import NodeCondition, NodeState
 from muster.domain.state import JobState
@@ -72,9 +74,9 @@ class Watch:
         ]
 
     @property
-    def fenced(self) -> frozenset[str]:
-        """Nodes on which, by proof, nothing runs."""
-        return self._having(NodeCondition.FENCED)
+    def fenced(self) -> dict[str, datetime]:
+        """Nodes on which, by proof, nothing runs that was started before the instant given."""
+        return {name: self.nodes[name].since for name in self._having(NodeCondition.FENCED)}
 
     @property
     def down(self) -> frozenset[str]:

@@ -103,6 +103,9 @@ def _launched(state: JobState, view: View, now: datetime) -> Step | None:
         return Record(f.WorkersFailed(attempt=state.attempt, failures=failures))
     if passed(state, DeadlineKind.START, now):
         return _start_failed(state, _not_up(missing, workers))
+    closed = sorted({state.placed_on[name] for name in missing} & view.fenced)
+    if closed:
+        return _start_failed(state, f"fenced before the start: {', '.join(closed)}")
     if missing:
         return Launch(missing)
     if all(w.seen in {"running", "ended"} for w in workers.values()):
