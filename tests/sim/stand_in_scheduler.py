@@ -145,7 +145,7 @@ class StandIn:
         if passed(job, DeadlineKind.PLAN, now):
             return f.Unscheduled(cause=f.Withdrawal.PLAN_ABANDONED)
         spot = [n for n in leaving if self._nodes[n].shape.spot]
-        if job.phase in _EVICTABLE and (spot or drained):
+        if job.phase in _EVICTABLE and job.eviction is None and (spot or drained):
             cause = EvictionCause.SPOT_RECLAIM if spot else EvictionCause.NODE_DRAIN
             return f.Preempted(
                 cause=cause, nodes=tuple(spot or drained), grace_s=job.demand.grace_s

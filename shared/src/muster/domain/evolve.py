@@ -414,7 +414,7 @@ def _restarted(state: JobState, fact: f.Restarted, at: datetime) -> Changes:
         "signalled": False,
         "eviction": None,
         "ledgers": ledgers,
-        "deadlines": {DeadlineKind.START: start},
+        "deadlines": {**_keep(state, *_QUEUE_CLOCKS), DeadlineKind.START: start},
         "reason": fact.reason,
     }
 

@@ -88,6 +88,7 @@ class SimNode:
     """One machine. present: the cluster lists it. reachable: signals arrive. powered: it runs.
 
     reclaim_at: when its owner takes it back, if that was announced. most_gpus: what it ever had.
+    kept_off: an operator has it off and will not let it back yet.
     """
 
     name: str
@@ -97,6 +98,7 @@ class SimNode:
     powered: bool = True
     reclaim_at: datetime | None = None
     most_gpus: int = 0
+    kept_off: bool = False
 
 
 @dataclass(slots=True)
@@ -180,7 +182,8 @@ class SimCluster:
 
     def power_off(self, name: str, now: float) -> None:
         """Somebody makes sure that nothing runs there."""
-        self.nodes[name].powered = False
+        node = self.nodes[name]
+        node.present = node.reachable = node.powered = False
         self._end_all(name, now)
 
     def restore(self, name: str) -> None:

@@ -28,6 +28,8 @@ class ClusterLife:
         if self.weight <= 0:
             return
         node = world.dice.one_of(list(self.cluster.nodes.values()))
+        if node.kept_off:
+            return
         if not node.present:
             yield Option(self.weight, f"{node.name} is back", partial(self._back, world, node))
             return
@@ -48,5 +50,5 @@ class ClusterLife:
     def heal(self, world: World) -> None:
         """Bring every machine back: the end of a random walk begins so."""
         for node in self.cluster.nodes.values():
-            if not node.present:
+            if not node.present and not node.kept_off:
                 self._back(world, node)

@@ -25,6 +25,7 @@ class Users:
         self._client, self._cluster, self._known = client, cluster, known
         self._left = jobs
         self._asked = 0
+        self._fencing: dict[str, str] = {}
         self._last: tuple[str, str, dict[str, Any]] | None = None
 
     def next_time(self, world: World) -> float | None:
@@ -32,7 +33,11 @@ class Users:
         return None
 
     def pass_time(self, world: World) -> None:
-        """See Surroundings."""
+        """See Surroundings: a machine that was fenced may come back once the log says so."""
+        for request, name in list(self._fencing.items()):
+            if self._client.answers(request):
+                self._cluster.nodes[name].kept_off = False
+                del self._fencing[request]
 
     def options(self, world: World) -> Iterable[Option]:
         """Yield what somebody may ask for now."""
@@ -83,16 +88,24 @@ class Users:
             ("uncordon_node", {}),
         ]
         if node.condition in {NodeCondition.GONE, NodeCondition.LOST}:
-            wishes = [("fence_node", {})]
-            self._cluster.power_off(name, world.time.elapsed)
+            self._fence(world, name)
+            return
         verb, data = dice.one_of(wishes)
         self._ask(verb, node=name, **data)
 
-    def _ask(self, verb: str, **data: Any) -> None:
+    def _fence(self, world: World, name: str) -> None:
+        """Make sure that nothing runs there, and say so; that word is never said twice."""
+        self._cluster.power_off(name, world.time.elapsed)
+        self._cluster.nodes[name].kept_off = True
+        self._fencing[self._ask("fence_node", node=name)] = name
+        self._last = None
+
+    def _ask(self, verb: str, **data: Any) -> str:
         self._asked += 1
         request = f"r{self._asked}"
         self._client.ask(verb, request, **data)
         self._last = (verb, request, data)
+        return request
 
     def _again(self) -> None:
         assert self._last is not None
@@ -101,5 +114,6 @@ class Users:
 
     def heal(self) -> None:
         """Open every node again, as an operator would after the trouble."""
+        self._left = 0
         for name in self._known.nodes:
             self._ask("uncordon_node", node=name)

@@ -107,6 +107,7 @@ def _calm_down(installation: Installation, users: Users) -> None:
         process.clock.synchronise()
     installation.life.heal(world)
     advance(world, 600.0)
+    installation.life.heal(world)
     users.heal()
     advance(world, CALM_S, until=lambda world: _at_rest(world, installation))
     installation.fold.finish(world)
