@@ -14,6 +14,7 @@ from muster.domain.edges import Owner
 from muster.domain.errors import MusterError
 from muster.domain.nodes import NodeFact, NodeJoined
 from muster.domain.pools import PoolSummary, RoundDecided
+from muster.domain.spec import AutoQueueSpec, JobSpec
 from muster.domain.state import JobState
 from muster.log import Recorded
 from muster.log.memory import Hooks, LogFault, MemoryLog, Store
@@ -23,7 +24,11 @@ from muster.scheduler.cycle.pool import Standby
 from muster.scheduler.handlers import Scheduler
 from muster.scheduler.stream import FILTERS
 from tests.scheduler.worlds import NOW, POOL, node
-from tests.support.lives import spec
+
+
+def auto_queue(hours: int = 2, requeues: int = 1) -> AutoQueueSpec:
+    """Auto-queue on."""
+    return AutoQueueSpec(enabled=True, max_queue_hours=hours, max_requeues=requeues)
 
 
 class Hand:
@@ -104,7 +109,8 @@ class Pool:
         """Write `submitted` and `admitted`."""
         resource = {"type": "on_demand", "replicas": workers, "gpus_per_replica": gpus}
         resource |= more.pop("resource", {})
-        chosen = spec(resource=resource, **more)
+        values = {"name": "train", "image": "i:1", "command": ("run",), "resource": resource}
+        chosen = JobSpec.model_validate(values | more, strict=False)
         journal = self.journal(Owner.ADMISSION)
         fact = f.Submitted(
             tenant="t",

@@ -19,9 +19,8 @@ from muster.scheduler.core.policy import Policy
 from muster.scheduler.core.verdicts import Decision, Move
 from muster.scheduler.cycle import batch as batches
 from muster.scheduler.handlers import CatchingUp
-from tests.scheduler.pools import Faults, Pool, settle
+from tests.scheduler.pools import Faults, Pool, auto_queue, settle
 from tests.scheduler.worlds import POOL, at
-from tests.support.lives import auto_queue
 
 
 async def test_a_job_is_placed_in_one_batch_with_the_record_of_the_round() -> None:
