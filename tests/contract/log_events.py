@@ -8,11 +8,20 @@ from datetime import UTC, datetime
 from muster.contracts import subjects
 from muster.contracts.events import Event, job_event, pool_event
 from muster.domain import facts as f
+from muster.domain.demand import ResourceClass
 from muster.domain.evolve import evolve
 from muster.domain.pools import EpochTaken, RoundDecided
+from muster.domain.spec import JobSpec, ResourceSpec
 from muster.log import Append, Basis, nothing
 from muster.runtime.ids import new_id
-from tests.support.lives import Life, spec
+
+START = datetime(2030, 1, 1, 12, 0, tzinfo=UTC)
+SPEC = JobSpec(
+    name="train",
+    image="registry/train:1",
+    command=("python", "train.py"),
+    resource=ResourceSpec(type=ResourceClass.SPOT, replicas=2, gpus_per_replica=4),
+)
 
 
 def fresh(prefix: str = "j") -> str:
@@ -25,8 +34,18 @@ class Job:
 
     def __init__(self) -> None:
         self.name = fresh()
-        self._life = Life(name=self.name)
         self._count = 0
+        self._submitted = f.Submitted(
+            tenant="acme",
+            job=self.name,
+            user="ann",
+            pool="default",
+            request=f"r-{self.name}",
+            digest="d",
+            spec=SPEC,
+            demand=SPEC.demand(),
+        )
+        self._state = evolve(None, self._submitted, START)
 
     @property
     def key(self) -> subjects.Key:
@@ -36,42 +55,32 @@ class Job:
         return self.key.subject(event)
 
     def submitted(self) -> Event:
-        state = self._life.state
-        fact = f.Submitted(
-            tenant="acme",
-            job=self.name,
-            user="ann",
-            pool="default",
-            request=f"r-{self.name}",
-            digest="d",
-            spec=spec(),
-            demand=state.demand,
-        )
-        return _wrapped(self._life, fact)
+        return self._wrapped(self._submitted)
 
     def admitted(self) -> Event:
-        fact = f.Admitted()
-        self._life.then(fact)
-        return _wrapped(self._life, fact)
+        return self._next(f.Admitted())
 
     def relabelled(self) -> Event:
         """The next of a series: each counts one further."""
         self._count += 1
-        fact = f.Relabelled(
-            by="ann",
-            request=f"r{self._count}",
-            before=self._life.state.labels,
-            labels={"n": str(self._count)},
+        return self._next(
+            f.Relabelled(
+                by="ann",
+                request=f"r{self._count}",
+                before=self._state.labels,
+                labels={"n": str(self._count)},
+            )
         )
-        self._life.state = evolve(self._life.state, fact, self._life.at)
-        return _wrapped(self._life, fact)
 
     def first(self) -> Append:
         return Append(self.submitted(), nothing(self.key))
 
+    def _next(self, fact: f.Fact) -> Event:
+        self._state = evolve(self._state, fact, START)
+        return self._wrapped(fact)
 
-def _wrapped(life: Life, fact: f.Fact) -> Event:
-    return job_event(life.state, fact, event_id=new_id(), source="muster/test", at=life.at)
+    def _wrapped(self, fact: f.Fact) -> Event:
+        return job_event(self._state, fact, event_id=new_id(), source="muster/test", at=START)
 
 
 def epoch(pool: str, number: int, holder: str = "one") -> Event:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
 from muster.contracts import subjects
 from muster.contracts.alarms import Alarm
-from muster.contracts.events import Event
 from muster.domain.edges import Owner
 from muster.domain.errors import Conflict, Permanent
 from muster.domain.state import DeadlineKind
@@ -43,7 +42,7 @@ async def written(log: EventLog, job: Job, count: int) -> list[Recorded]:
     return done
 
 
-def alarm(job: str, at: object, version: int = 1) -> Alarm:
+def alarm(job: str, at: datetime, version: int = 1) -> Alarm:
     return Alarm.model_validate(
         {
             "owner": Owner.REQUEUE,
@@ -365,12 +364,8 @@ class LogSuite:
         assert timedelta(seconds=0.04) < await log.now() - first < timedelta(seconds=5)
 
 
-async def stored_at(log: EventLog, key: subjects.Key) -> object:
+async def stored_at(log: EventLog, key: subjects.Key) -> datetime:
     """When the last event of a key was stored."""
     last = await log.last(key, leader=True)
     assert last is not None
     return last.at
-
-
-def subject_of(event: Event) -> str:
-    return event.subject
