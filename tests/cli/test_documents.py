@@ -58,7 +58,7 @@ def test_what_is_no_job_is_refused_with_its_line(
 
 
 def test_a_missing_file_is_named() -> None:
-    with pytest.raises(CliError, match="nowhere.yaml") as caught:
+    with pytest.raises(CliError, match=r"nowhere\.yaml") as caught:
         read_documents("nowhere.yaml")
     assert caught.value.code == "file_read"
 

@@ -15,6 +15,7 @@ from typing import Any
 import yaml
 
 from muster.cli.errors import CliError
+from muster.cli.texts import say
 
 STDIN = "-"
 
@@ -76,7 +77,7 @@ def _documents(file: str, text: str, root: str) -> Iterator[Document]:
                 continue
             if not isinstance(node, yaml.MappingNode):
                 raise CliError(
-                    "yaml", path=file, why=f"line {node.start_mark.line + 1}: a job is a mapping"
+                    "yaml", path=file, why=say("usage.mapping", line=node.start_mark.line + 1)
                 )
             lines = dict(_lines(node, root))
             yield Document(file, loader.construct_document(node), lines)
@@ -113,7 +114,10 @@ def _why(error: Exception) -> str:
 
 
 def change(value: dict[str, Any], text: str) -> None:
-    """Apply one `field.field=value` in place; the value is read as YAML. Raises CliError."""
+    """Apply one `field.field=value` in place. Raises CliError.
+
+    The value is read as YAML; where a text stood before, it stays text.
+    """
     path, separator, raw = text.partition("=")
     parts = path.split(".")
     if not separator or not all(parts):
@@ -125,7 +129,7 @@ def change(value: dict[str, Any], text: str) -> None:
     here: Any = value
     for part in parts[:-1]:
         here = _inside(here, part, text)
-    _put(here, parts[-1], new, text)
+    _put(here, parts[-1], new, raw, text)
 
 
 def _inside(here: Any, part: str, text: str) -> Any:
@@ -133,13 +137,14 @@ def _inside(here: Any, part: str, text: str) -> Any:
         return here.setdefault(part, {})
     if isinstance(here, list) and part.isdigit() and int(part) < len(here):
         return here[int(part)]
-    raise CliError("set", change=text, why=f"there is no field {part}")
+    raise CliError("set", change=text, why=say("usage.no_field", field=part))
 
 
-def _put(here: Any, part: str, new: Any, text: str) -> None:
+def _put(here: Any, part: str, new: Any, raw: str, text: str) -> None:
     if isinstance(here, dict):
-        here[part] = new
+        here[part] = raw if isinstance(here.get(part), str) else new
     elif isinstance(here, list) and part.isdigit() and int(part) <= len(here):
-        here[int(part) : int(part) + 1] = [new]
+        at = slice(int(part), int(part) + 1)
+        here[at] = [raw if any(isinstance(old, str) for old in here[at]) else new]
     else:
-        raise CliError("set", change=text, why=f"there is no field {part}")
+        raise CliError("set", change=text, why=say("usage.no_field", field=part))

@@ -33,6 +33,11 @@ class Session:
         return os.environ.get("MUSTER_TENANT") or None
 
     @property
+    def tenant_or_default(self) -> str:
+        """The tenant on whose behalf requests are sent."""
+        return self.tenant or DEFAULT_TENANT
+
+    @property
     def user(self) -> str:
         """On whose behalf requests are sent."""
         return os.environ.get("MUSTER_USER") or _login()

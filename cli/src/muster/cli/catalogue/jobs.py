@@ -69,10 +69,6 @@ JOBS: dict[str, tuple[str, str]] = {
     "list.none": ("no jobs", "没有任务"),
     "list.more": ("{count} more; see them with --limit", "还有 {count} 个；用 --limit 查看"),
     "submit.done": ("submitted {name} as job {job}", "已提交 {name}，任务 {job}"),
-    "submit.next": (
-        "follow it with: muster logs -f {job}",
-        "查看日志：muster logs -f {job}",
-    ),
     "submit.what": ("job {name}", "任务 {name}"),
     "follow.state": (
         "{state} (run {attempt}, queue entry {entry})",
@@ -83,6 +79,7 @@ JOBS: dict[str, tuple[str, str]] = {
         "no longer following; the job goes on. Stop it with: muster stop {job}",
         "已停止跟随，任务继续运行。停止任务：muster stop {job}",
     ),
+    "follow.attempt": ("run {attempt}", "第 {attempt} 次运行"),
     "follow.end": ("{name}: {state} after {span}", "{name}：{state}，历时 {span}"),
     "stop.done": ("stop of {job} requested: now {phase}", "已请求停止 {job}：当前 {phase}"),
     "stop.what": ("the stop of {job}", "停止 {job}"),
@@ -127,8 +124,19 @@ JOBS: dict[str, tuple[str, str]] = {
         "永久删除全部 {count} 条消息",
     ),
     "parked.no_body": ("(too large to be kept)", "（过大，未保留）"),
-    "explain.state": ("{name} ({job}) is {state}", "{name}（{job}）：{state}"),
+    "explain.state": ("{name} ({job}): {state}", "{name}（{job}）：{state}"),
     "explain.since": ("since {at}, {span} ago", "自 {at} 起，已 {span}"),
+    "explain.because": ("because: {why}", "原因：{why}"),
+    "explain.place": (
+        "place: {ahead} job(s) before it of {waiting} that wait; {free} of {gpus} GPUs of pool"
+        " {pool} are free",
+        "位置：前面有 {ahead} 个任务，共 {waiting} 个排队；"
+        "资源池 {pool} 共 {gpus} 个 GPU，空闲 {free} 个",
+    ),
+    "explain.no_round": (
+        "no placement round of pool {pool} is known yet",
+        "资源池 {pool} 尚未进行调度",
+    ),
     "explain.next": ("next: {what}", "接下来：{what}"),
     "explain.next.queued": (
         "it starts as soon as every worker has a node; {more}",
@@ -143,8 +151,15 @@ JOBS: dict[str, tuple[str, str]] = {
         "仅此一轮：没有空位则失败",
     ),
     "explain.more.forever": ("it waits without a limit", "不限时等待"),
-    "explain.next.held": ("it holds {nodes}", "占用节点 {nodes}"),
-    "explain.next.evicting": (
+    "explain.next.held": (
+        "it goes on, on {nodes}",
+        "继续运行于 {nodes}",
+    ),
+    "explain.next.victims": (
+        "it starts when {jobs} has left its nodes",
+        "待 {jobs} 让出节点后启动",
+    ),
+    "explain.next.leaving": (
         "it has until {at} to leave, then it is killed",
         "须在 {at} 前退出，否则将被强制结束",
     ),
@@ -154,5 +169,4 @@ JOBS: dict[str, tuple[str, str]] = {
     ),
     "explain.next.over": ("nothing: it is over", "无：任务已结束"),
     "explain.next.soon": ("Muster decides within a minute", "系统将在一分钟内处理"),
-    "pool.none": ("no placement round has run yet", "尚未进行调度"),
 }

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-STEP = re.compile(r"\bstep=(\d+) loss=([0-9.eE+-]+)")
+STEP = re.compile(r"\bstep=(\d+) loss=([0-9.eE+-]+|nan|inf)")
 LOADED = re.compile(r"\bcheckpoint loaded: step=(\d+)")
 SAVED = re.compile(r"\bcheckpoint saved: step=(\d+)")
 

@@ -61,11 +61,11 @@ def _is_signed(body: Mapping[str, object], secret: str) -> bool:
 
 def judge_letters(found: Sequence[Letter], expected: Expected) -> list[Judgement]:
     """Judge: every notice exactly once, nothing else, each one signed."""
-    wanted = Counter(
-        {(job, state): n for job, states in expected.items() for state, n in states.items()}
-    )
+    wanted: Counter[tuple[str, Shown | None]] = Counter()
+    for job, states in expected.items():
+        wanted.update({(job, state): count for state, count in states.items()})
     got = Counter((letter.about, letter.state) for letter in found)
-    missing, extra = (wanted - got).total(), (got - Counter(wanted)).total()
+    missing, extra = (wanted - got).total(), (got - wanted).total()
     counts = {"count": wanted.total(), "missing": missing, "extra": extra}
     unsigned = sum(not letter.verified for letter in found)
     return [

@@ -20,6 +20,11 @@ from muster.domain.facts import Fact
 from muster.domain.sentences import sentence
 from muster.log import Recorded
 
+_EXPLAINED = frozenset(
+    {"not_requeued", "requeue_exhausted", "queue_timed_out", "stopped", "hold_ended"}
+)
+"""Events whose own sentence does not say why; the state's reason does."""
+
 
 def timeline(history: Iterable[Recorded]) -> Table:
     """Return a job's events as a table: the time since the first, the state after each."""
@@ -51,8 +56,8 @@ def what(item: Recorded) -> str:
     data = item.event.data
     if isinstance(data, JobData) and isinstance(data.detail, Fact):
         words = pick(sentence(data.detail))
-        why = reason_text(data.job.reason)
-        return plain(words if not why or why in words else f"{words} ({why})")
+        why = reason_text(data.job.reason) if data.detail.event in _EXPLAINED else ""
+        return plain(f"{words}: {why}" if why else words)
     fields = data.detail.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
     return plain(" ".join(f"{name}={value}" for name, value in fields.items()))
 

@@ -1,0 +1,91 @@
+"""`muster node ...`: what an operator says about one node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+
+from muster.cli import output
+from muster.cli.errors import Refusal
+from muster.cli.reach import reach
+from muster.cli.running import run
+from muster.cli.session import Session, session_of
+from muster.cli.texts import say
+from muster.cli.words import duration, span
+from muster.contracts import requests as r
+
+POOL, NOTICE = "default", "30s"
+
+Node = Annotated[str, typer.Argument(help=say("argument.node"), metavar="NODE")]
+Pool = Annotated[str, typer.Option(help=say("option.pool"))]
+
+app = typer.Typer(add_completion=False, help=say("help.node"), no_args_is_help=True)
+
+
+@app.command(help=say("help.node.reclaim"))
+def reclaim(
+    context: typer.Context,
+    node: Node,
+    pool: Pool = POOL,
+    notice: Annotated[str, typer.Option(help=say("option.notice"))] = NOTICE,
+) -> None:
+    """Announce that the node will be taken away."""
+    seconds = round(duration(notice))
+    user = session_of(context).user
+    body = r.ReclaimNode(user=user, pool=pool, node=node, notice_s=seconds)
+    run(_ask(session_of(context), "reclaim", body, span(seconds)))
+
+
+@app.command(help=say("help.node.cordon"))
+def cordon(context: typer.Context, node: Node, pool: Pool = POOL) -> None:
+    """No new work."""
+    _simple(context, "cordon", r.CordonNode, node, pool)
+
+
+@app.command(help=say("help.node.uncordon"))
+def uncordon(context: typer.Context, node: Node, pool: Pool = POOL) -> None:
+    """New work again."""
+    _simple(context, "uncordon", r.UncordonNode, node, pool)
+
+
+@app.command(help=say("help.node.drain"))
+def drain(context: typer.Context, node: Node, pool: Pool = POOL) -> None:
+    """Empty the node."""
+    _simple(context, "drain", r.DrainNode, node, pool)
+
+
+@app.command(help=say("help.node.fence"))
+def fence(
+    context: typer.Context,
+    node: Node,
+    pool: Pool = POOL,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help=say("option.yes"))] = False,
+) -> None:
+    """A person's word: asked for once more, since jobs are started elsewhere because of it."""
+    if not yes:
+        typer.confirm(say("node.fence.ask", node=node), abort=True, err=True)
+    _simple(context, "fence", r.FenceNode, node, pool)
+
+
+def _simple(
+    context: typer.Context,
+    verb: str,
+    model: Callable[..., r.NodeRequest],
+    node: str,
+    pool: str,
+) -> None:
+    session = session_of(context)
+    run(_ask(session, verb, model(user=session.user, pool=pool, node=node)))
+
+
+async def _ask(session: Session, verb: str, body: r.NodeRequest, notice: str = "") -> None:
+    async with reach(session) as muster:
+        answer = await muster.request(session.tenant_or_default, body)
+    if not answer.accepted:
+        raise Refusal("request", answer.violations, what=say("node.what", node=body.node))
+    if session.as_json:
+        output.document(answer)
+    else:
+        output.line(say(f"node.done.{verb}", node=body.node, notice=notice))

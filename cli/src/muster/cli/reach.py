@@ -1,0 +1,125 @@
+"""What commands ask of Muster, in their own words. Called by every command that talks to it.
+
+A thin layer over `muster.client`: finds jobs by what people call them, ends a reading where the log
+ended when it began, and turns silence into an error that says what to do.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
+from pathlib import Path
+
+from muster.cli.choosing import choose
+from muster.cli.connecting import Address, address
+from muster.cli.errors import CliError
+from muster.cli.exits import Exit
+from muster.cli.session import DEFAULT_TENANT, Session
+from muster.client import MusterClient, NoAnswer, connect
+from muster.contracts import subjects
+from muster.contracts.alarms import LogLines
+from muster.contracts.requests import Answer, Request
+from muster.domain.nodes import NodeState
+from muster.domain.pools import PoolSummary
+from muster.domain.state import JobState
+from muster.log import Recorded
+from muster.log.jetstream import JetStreamLog
+
+ANSWER_S = 15.0
+WAIT_S = 1.0
+NAME = "muster-cli"
+_ID = re.compile(r"j[0-9a-f]{19}")
+
+
+class Reach:
+    """One connection. log_folder: where workers' output lies, if it is on this machine."""
+
+    def __init__(self, client: MusterClient, log_folder: Path | None = None) -> None:
+        self._client = client
+        self._log = JetStreamLog(client.connection)
+        self.log_folder = log_folder
+
+    async def now(self) -> datetime:
+        """Return the server's time."""
+        return await self._log.now()
+
+    async def jobs(self, tenant: str | None = None) -> list[JobState]:
+        """Return every job as it stands."""
+        return [status.job for status in await self._client.jobs(tenant)]
+
+    async def find(self, text: str, tenant: str | None = None) -> JobState:
+        """Return the job that a person means. Raises CliError."""
+        try:
+            return choose(await self.jobs(tenant), text)
+        except CliError:
+            # the listing may be a moment behind a job that was just submitted
+            just_now = _ID.fullmatch(text) and await self.state(tenant or DEFAULT_TENANT, text)
+            if just_now:
+                return just_now
+            raise
+
+    async def state(self, tenant: str, job: str) -> JobState | None:
+        """Return one job as the log's leader knows it."""
+        last = await self._client.job(tenant, job)
+        return last.job if last else None
+
+    async def history(self, tenant: str, job: str) -> Sequence[Recorded]:
+        """Return a job's events that the log still has."""
+        return await self._client.timeline(tenant, job)
+
+    async def nodes(self, pool: str | None = None) -> list[NodeState]:
+        """Return every node as it stands."""
+        return await self._client.nodes(pool)
+
+    async def pool(self, pool: str) -> PoolSummary | None:
+        """Return what the last placement round said of a pool."""
+        return await self._client.pool(pool)
+
+    async def events(self, filters: Sequence[str]) -> AsyncIterator[Recorded]:
+        """Yield the events that there are now, in order."""
+        end = await self._log.end()
+        reader = await self._log.follow(filters)
+        try:
+            while reader.position < end:
+                for item in await reader.next(WAIT_S):
+                    if isinstance(item, Recorded) and item.seq <= end:
+                        yield item
+        finally:
+            await reader.close()
+
+    def events_and_on(self, filters: Sequence[str]) -> AsyncIterator[Recorded]:
+        """Yield the events that there are, and those that come."""
+        return self._client.events(filters, after=0)
+
+    def job_events(self, tenant: str, job: str) -> AsyncIterator[Recorded]:
+        """Yield every event of one job, past and to come."""
+        return self.events_and_on((subjects.job_key(tenant, job).condition,))
+
+    def heard_lines(self, tenant: str, job: str) -> AsyncIterator[LogLines]:
+        """Yield what workers print from now on; some may be lost."""
+        return self._client.logs(tenant, job)
+
+    async def request(self, tenant: str, body: Request, request: str | None = None) -> Answer:
+        """Send a request and return its answer. Raises CliError when nobody answers."""
+        try:
+            return await self._client.send(
+                body, tenant=tenant, request_id=request, timeout=ANSWER_S
+            )
+        except NoAnswer as error:
+            raise CliError("no_answer", Exit.UNREACHABLE, seconds=f"{ANSWER_S:g}") from error
+
+
+@asynccontextmanager
+async def reach(session: Session) -> AsyncIterator[Reach]:
+    """Have a connection to Muster while the block runs. Raises CliError, Temporary."""
+    async with reach_at(address(session)) as muster:
+        yield muster
+
+
+@asynccontextmanager
+async def reach_at(where: Address) -> AsyncIterator[Reach]:
+    """The same for an address."""
+    async with connect(where.url, credentials=where.credentials, name=NAME) as client:
+        yield Reach(client, where.local.logs if where.local else None)

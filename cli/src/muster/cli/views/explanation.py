@@ -1,0 +1,82 @@
+"""A job explained: its state, why, how many are before it, and what comes next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from rich.text import Text
+
+from muster.cli.texts import say
+from muster.cli.views.states import reason_text, shown
+from muster.cli.waiting import place_in, why
+from muster.cli.words import between, clock, moment, plain
+from muster.domain.phases import Phase
+from muster.domain.pools import PoolSummary
+from muster.domain.state import DeadlineKind, JobState
+
+
+def explanation(state: JobState, summary: PoolSummary | None, now: datetime) -> Iterator[Text]:
+    """Yield the sentences."""
+    title = say("explain.state", name=plain(state.name), job=state.job, state="")
+    ago = say("explain.since", at=clock(state.since), span=between(state.since, now))
+    yield Text.assemble((title, "bold"), shown(state), f"  {ago}")
+    reason = why(state, summary) if state.phase is Phase.QUEUED else reason_text(state.reason)
+    if reason:
+        yield Text(say("explain.because", why=reason))
+    if state.phase is Phase.QUEUED:
+        yield Text(_place(state, summary))
+    yield Text(say("explain.next", what=_next(state)))
+
+
+def _place(state: JobState, summary: PoolSummary | None) -> str:
+    if summary is None:
+        return say("explain.no_round", pool=state.pool)
+    told = place_in(state, summary)
+    ahead = "?" if told is None else told.ahead
+    free = {"free": summary.gpus_free, "gpus": summary.gpus, "pool": state.pool}
+    return say("explain.place", ahead=ahead, waiting=summary.waiting, **free)
+
+
+def _next(state: JobState) -> str:
+    match state.phase:
+        case Phase.QUEUED:
+            return say("explain.next.queued", more=_patience(state))
+        case Phase.EVICTING | Phase.STOPPING:
+            grace = state.due(DeadlineKind.GRACE) or state.due(DeadlineKind.RELEASE)
+            return say("explain.next.leaving", at=clock(grace) if grace else "?")
+        case Phase.ABNORMAL:
+            return say("explain.next.abnormal", job=state.job)
+        case Phase.STARTING if state.waits_for:
+            victims = ", ".join(wait.job for wait in state.waits_for)
+            return say("explain.next.victims", jobs=victims)
+        case _ if state.terminal:
+            return say("explain.next.over")
+        case _ if state.held:
+            return say("explain.next.held", nodes=", ".join(state.held))
+    return say("explain.next.soon")
+
+
+def _patience(state: JobState) -> str:
+    deadline = state.due(DeadlineKind.QUEUE)
+    if state.one_shot:
+        return say("explain.more.one_shot")
+    if deadline is not None:
+        return say("explain.more.deadline", at=moment(deadline))
+    return say("explain.more.forever")
+
+
+def explanation_document(state: JobState, summary: PoolSummary | None) -> dict[str, Any]:
+    """Return the same for JSON."""
+    told = place_in(state, summary)
+    return {
+        "tenant": state.tenant,
+        "job": state.job,
+        "name": state.name,
+        "phase": state.phase.value,
+        "reason": state.reason.model_dump(mode="json") if state.reason else None,
+        "waiting": told.model_dump(mode="json") if told else None,
+        "pool": summary.model_dump(mode="json", exclude={"queue"}) if summary else None,
+        "deadlines": {kind.value: at.isoformat() for kind, at in state.deadlines.items()},
+    }
