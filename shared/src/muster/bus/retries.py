@@ -25,7 +25,7 @@ class Retries:
     """
 
     tries: int = 5
-    backoff: tuple[float, ...] = (1.0, 2.0, 5.0, 10.0)
+    backoff: tuple[float, ...] = (1.0, 5.0, 30.0, 120.0)
     conflicts: tuple[float, ...] = (0.1, 0.2, 0.5, 1.0, 2.0)
     jitter: float = 0.2
     chance: Callable[[], float] = field(default=random.random)
