@@ -152,6 +152,32 @@ def test_the_jobs_own_limits_are_kept(limits: dict[str, Any], where: str) -> Non
     assert placements(made) == {"j": {where: ("worker-0",)}}
 
 
+def test_a_node_to_avoid_is_no_prison_for_a_gang_as_large_as_its_pool() -> None:
+    made = decide([node("n1"), node("n2")], [queued("j", workers=2, avoid=("n1",))])
+    assert set(placements(made)["j"]) == {"n1", "n2"}
+
+
+@pytest.mark.parametrize(
+    ("nodes", "where"),
+    [
+        ([node("n1"), node("n2", gpus=4)], {"n1"}),
+        ([node("n1"), node("n2", cordoned=True)], {"n1"}),
+        ([node("n1"), node("n2")], {"n2"}),
+    ],
+    ids=["the others are too small", "the others are shut", "another one will do"],
+)
+def test_a_node_is_avoided_only_while_another_could_hold_the_gang(
+    nodes: list[NodeState], where: set[str]
+) -> None:
+    made = decide(nodes, [queued("j", avoid=("n1",))])
+    assert set(placements(made)["j"]) == where
+
+
+def test_to_avoid_a_node_is_worth_some_waiting() -> None:
+    busy = running("k", ["n2"], guarantee=True)
+    assert placements(decide([node("n1"), node("n2")], [busy, queued("j", avoid=("n1",))])) == {}
+
+
 def test_a_suspected_node_is_the_second_choice() -> None:
     nodes = [node("n1", suspected=True), node("n2")]
     assert placements(decide(nodes, [queued("j")])) == {"j": {"n2": ("worker-0",)}}

@@ -178,6 +178,20 @@ def test_a_restart_in_place_is_no_placement_on_paper() -> None:
     assert isinstance(found["j"], f.Preempted)
 
 
+def test_who_was_told_to_leave_and_failed_first_is_not_told_again() -> None:
+    failure = f.WorkerFailure(worker="worker-0", node="n1", exit_code=1)
+    told = preempted(running("j", ["n1"], kind="spot"), when=-10)
+    faulted = evolve(told, f.WorkersFailed(attempt=1, failures=(failure,)), at(-5))
+    assert faulted.phase is Phase.FAULTED
+    nodes = [reclaiming("n1", 20, spot=True)]
+    assert decide(nodes, [faulted]).moves == ()
+    assert decide([node("n1")], [faulted, queued("h", priority=80)]).moves == ()
+    untold = evolve(
+        running("j", ["n1"], kind="spot"), f.WorkersFailed(attempt=1, failures=(failure,)), at(-5)
+    )
+    assert isinstance(decisions(decide(nodes, [untold]))["j"], f.Preempted)
+
+
 def test_each_job_gets_one_event_a_round() -> None:
     nodes = [reclaiming("n1", 20, spot=True), reclaiming("n2", 10, spot=True)]
     jobs: list[Any] = [running("j", ["n1", "n2"], kind="spot"), queued("h", priority=90)]

@@ -5,6 +5,7 @@ One predicate for placement, eviction, explanation and the question whether a jo
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import StrEnum
 
 from muster.domain.demand import Demand, NodePolicyType, Role
@@ -35,8 +36,8 @@ _CONDITIONS = {
 }
 
 
-def shut(node: NodeState, state: JobState, policy: Policy) -> Shut | None:
-    """Return what keeps a job off a node now, None if nothing does."""
+def shut(node: NodeState, state: JobState, policy: Policy, avoided: Collection[str]) -> Shut | None:
+    """Return what keeps a job off a node now, if anything does. avoided: see `avoided_by`."""
     for_ever = barred(node, state.demand, policy)
     if for_ever is not None:
         return for_ever
@@ -44,7 +45,7 @@ def shut(node: NodeState, state: JobState, policy: Policy) -> Shut | None:
         return _CONDITIONS[node.condition]
     if node.cordoned:
         return Shut.DRAINING if node.draining else Shut.CORDONED
-    return Shut.AVOID if node.node in state.avoid else None
+    return Shut.AVOID if node.node in avoided else None
 
 
 def barred(node: NodeState, demand: Demand, policy: Policy) -> Shut | None:
@@ -74,9 +75,11 @@ def wants_absent(demand: Demand, present: frozenset[str]) -> tuple[str, ...]:
     return tuple(node for node in policy.nodes if node not in present)
 
 
-def second_choice(node: NodeState, demand: Demand) -> bool:
+def second_choice(node: NodeState, state: JobState) -> bool:
     """Tell whether a node is used only when the gang does not fit without it.
 
-    A node under suspicion; for jobs that may use spot capacity, every other node.
+    A node under suspicion or to be avoided; for jobs that may use spot capacity, every other node.
     """
-    return node.suspected or (not node.shape.spot and demand.tier < 2)
+    if node.suspected or node.node in state.avoid:
+        return True
+    return not node.shape.spot and state.demand.tier < 2

@@ -15,6 +15,7 @@ from muster.domain.reasons import Reason
 from muster.domain.state import JobState
 from muster.scheduler.core import texts
 from muster.scheduler.core.doors import Shut, is_there, serves, shut
+from muster.scheduler.core.fitting import avoided_by
 from muster.scheduler.core.plan import in_order, plan
 from muster.scheduler.core.policy import Policy
 from muster.scheduler.core.snapshot import JobKey, Listed, Snapshot, is_hold
@@ -102,16 +103,22 @@ def _nodes(made: Plan) -> Mapping[str, NodeState]:
 
 def _blockers(made: Plan, state: JobState, verdict: Verdict) -> Iterator[Blocker]:
     role = verdict.short.role if verdict.short else state.demand.roles[0]
-    leaving = _leaving(made.snapshot)
+    leaving, closed = _leaving(made.snapshot), _closed(made, state)
     for name, node in _nodes(made).items():
-        closed = shut(node, state, made.policy)
-        if closed is not None:
-            yield Blocker(name, texts.SHUT[closed].put(node=name))
+        if name in closed:
+            yield Blocker(name, texts.SHUT[closed[name]].put(node=name))
         elif not serves(node.shape, role):
             have, want = node.shape.gpu_model, role.gpu_model
             yield Blocker(name, texts.MODEL.put(node=name, have=have, want=want))
         else:
             yield Blocker(name, _room(made, name, leaving.get(name, ())))
+
+
+def _closed(made: Plan, state: JobState) -> dict[str, Shut]:
+    nodes = _nodes(made)
+    avoided = avoided_by(state, nodes, made.policy)
+    found = {name: shut(node, state, made.policy, avoided) for name, node in nodes.items()}
+    return {name: why for name, why in found.items() if why}
 
 
 def _leaving(snapshot: Snapshot) -> dict[str, tuple[str, ...]]:
@@ -139,7 +146,7 @@ def _room(made: Plan, node: str, leaving: tuple[str, ...]) -> Text:
 
 
 def _helps(made: Plan, state: JobState, verdict: Verdict) -> Iterator[Text]:
-    closed = {name: shut(node, state, made.policy) for name, node in _nodes(made).items()}
+    closed = _closed(made, state)
     excluded = sum(why is Shut.POLICY for why in closed.values())
     openable = [name for name, why in closed.items() if why in _AN_OPERATOR_OPENS]
     short = verdict.short

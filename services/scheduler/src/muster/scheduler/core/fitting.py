@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from muster.domain.demand import Role
 from muster.domain.nodes import NodeState
@@ -52,11 +52,25 @@ def never_fits(state: JobState, nodes: Mapping[str, NodeState], policy: Policy) 
     return Verdict(Waiting.NEVER_FITS, found)
 
 
-def shut_out(state: JobState, nodes: Mapping[str, NodeState], policy: Policy) -> bool:
+def shut_out(
+    state: JobState, nodes: Mapping[str, NodeState], policy: Policy, avoided: Collection[str]
+) -> bool:
     """Tell whether shut nodes keep a job out: the open ones are too few even if empty."""
     sites = [
         Site(name, node.shape, of_shape(node.shape))
         for name, node in nodes.items()
-        if shut(node, state, policy) is None
+        if shut(node, state, policy, avoided) is None
     ]
     return isinstance(place(state.demand.roles, sites), Shortfall)
+
+
+def avoided_by(state: JobState, nodes: Mapping[str, NodeState], policy: Policy) -> frozenset[str]:
+    """Return the nodes that a job must avoid, as far as it can.
+
+    Where the other open nodes could never hold the gang, avoiding would be waiting for ever: then
+    the nodes are only its second choice.
+    """
+    avoided = frozenset(state.avoid)
+    if avoided and shut_out(state, nodes, policy, avoided):
+        return frozenset()
+    return avoided

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 
-from muster.domain.edges import may_follow
 from muster.domain.facts import (
     Fact,
     Placement,
@@ -23,12 +22,13 @@ from muster.domain.state import JobState, Wait
 from muster.scheduler.core.amounts import NOTHING, Amounts, of_shape, of_worker
 from muster.scheduler.core.board import Board, claimed_by
 from muster.scheduler.core.doors import is_there, second_choice, shut
+from muster.scheduler.core.fitting import avoided_by
 from muster.scheduler.core.leaving import seconds_left, worth_waiting
 from muster.scheduler.core.placement import Shortfall, Site, place
 from muster.scheduler.core.policy import Policy
 from muster.scheduler.core.rank import cause_for, may_evict, protected_until
 from muster.scheduler.core.snapshot import JobKey, Listed, Snapshot, is_hold
-from muster.scheduler.core.upkeep import awaited_by, upkeep
+from muster.scheduler.core.upkeep import awaited_by, may_be_told_to_leave, upkeep
 from muster.scheduler.core.verdicts import Decision, Move
 from muster.scheduler.core.victims import Candidate, Exit, candidate, find_way
 
@@ -76,7 +76,7 @@ class Round:
             self._leaving[job.key] = Parting(job, seconds_left(state, now))
         elif job.key in self.snapshot.set_aside:
             return
-        elif is_hold(state) or may_follow("preempted", state.phase):
+        elif is_hold(state) or may_be_told_to_leave(state):
             self._touchable[job.key] = job
 
     @property
@@ -115,10 +115,11 @@ class Round:
 
     def sites(self, state: JobState) -> list[Site]:
         """Return the nodes that a job may use now."""
+        avoided = avoided_by(state, self.nodes, self.policy)
         return [
-            Site(name, node.shape, self.board.free(name), second_choice(node, state.demand))
+            Site(name, node.shape, self.board.free(name), second_choice(node, state))
             for name, node in self.nodes.items()
-            if shut(node, state, self.policy) is None
+            if shut(node, state, self.policy, avoided) is None
         ]
 
     def _without(self, sites: Sequence[Site], gone: frozenset[JobKey]) -> list[Site]:

@@ -33,11 +33,16 @@ def upkeep(
     if is_hold(state):
         why = _withdrawal(state, under, awaited, now)
         return Unscheduled(cause=why) if why else None
-    if may_follow("preempted", state.phase):
+    if may_be_told_to_leave(state):
         return _order_to_leave(state, under, now)
     if may_follow("grace_shortened", state.phase):
         return _nearer(state, under)
     return None
+
+
+def may_be_told_to_leave(state: JobState) -> bool:
+    """Tell whether an order to leave may follow. Where one stands already, no second one may."""
+    return may_follow("preempted", state.phase) and state.eviction is None
 
 
 def awaited_by(state: JobState, holding: Mapping[JobKey, Listed]) -> list[Listed]:
