@@ -195,6 +195,7 @@ def _end_or_hold(state: JobState, outcome: Outcome, at: datetime) -> Changes:
     return {
         "phase": Phase.DEBUG_HOLDING,
         "outcome": outcome,
+        "eviction": None,
         "reason": outcome.reason,
         "deadlines": {DeadlineKind.HOLD: _after(at, state.demand.debug_hold_s)},
     }
@@ -296,6 +297,8 @@ def _started(state: JobState, fact: f.Started, at: datetime) -> Changes:
 
 
 def _preempted(state: JobState, fact: f.Preempted, at: datetime) -> Changes:
+    if state.eviction is not None:
+        raise IllegalEdge("preempted cannot follow an order to leave that still stands")
     eviction = Eviction(cause=fact.cause, by=fact.by)
     why = reason(ReasonCode.EVICTED, cause=fact.cause.value)
     return {**_leave(state, at, fact.grace_s, eviction), "reason": why}

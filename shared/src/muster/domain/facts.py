@@ -254,7 +254,7 @@ class ReplacementOrdered(Fact):
     """The gang leaves its nodes to be placed elsewhere.
 
     infrastructure: debits the infrastructure ledger. restart: debits the user's restarts.
-    Never both. avoid: nodes that the next placement must not use.
+    Never both. avoid: nodes that the next placement uses only when it must.
     """
 
     event: ClassVar[str] = "replacement_ordered"

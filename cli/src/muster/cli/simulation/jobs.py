@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 from typing import Any
 
+from muster.domain.nodes import NodeShape
 from muster.testing.cluster import Script, WorkerId
 from muster.testing.dice import Dice
 
 CLASSES = ("reserved", "on_demand", "spot", "spot", "idle")
 
 
-def random_spec(dice: Dice, number: int, nodes: int, gpus: int) -> dict[str, Any]:
-    """Return a specification that admission accepts and that fits an empty pool."""
+def random_spec(dice: Dice, number: int, nodes: Sequence[NodeShape]) -> dict[str, Any]:
+    """Return a specification that admission accepts and that fits the pool when it is empty."""
     ray = dice.chance(0.15)
-    kind = dice.one_of(CLASSES)
+    steady = [shape for shape in nodes if not shape.spot]
+    kind = dice.one_of(CLASSES if steady else CLASSES[2:])
     spec: dict[str, Any] = {
         "name": f"job-{number}",
         "type": "RayJob" if ray else "PyTorchJob",
         "image": "registry.local/train:1",
         "command": ["python", "train.py"],
-        "resource": _resource(dice, kind, nodes, gpus),
+        "resource": _resource(dice, kind, steady if kind in CLASSES[:2] else nodes),
         "grace_s": dice.one_of((1, 30, 120)),
         "start_deadline_s": dice.one_of((30, 900)),
     }
@@ -39,10 +42,11 @@ def random_spec(dice: Dice, number: int, nodes: int, gpus: int) -> dict[str, Any
     return spec
 
 
-def _resource(dice: Dice, kind: str, nodes: int, gpus: int) -> dict[str, Any]:
+def _resource(dice: Dice, kind: str, nodes: Sequence[NodeShape]) -> dict[str, Any]:
+    gpus = min(shape.gpus for shape in nodes)
     resource: dict[str, Any] = {
         "type": kind,
-        "replicas": dice.whole(1, max(1, nodes - 1)),
+        "replicas": dice.whole(1, len(nodes)),
         "gpus_per_replica": dice.one_of((1, gpus // 2, gpus, gpus)),
     }
     if kind == "idle":

@@ -9,11 +9,14 @@ from muster.executor.settings import ExecutorSettings
 from muster.fault_tolerance import service as fault_tolerance
 from muster.requeue import service as requeue
 from muster.runtime.service import Runtime, Service
+from muster.scheduler import service as scheduler
+from muster.scheduler.settings import SchedulerSettings
 from muster.testing.cluster import SimCluster
 from muster.testing.gates import ProcessHooks
 from muster.testing.process import ServicePlan
 from muster.testing.virtual_time import VirtualTime
 
+SCHEDULER = SchedulerSettings(turn_s=0.5, checkpoint_s=0)
 EXECUTOR = ExecutorSettings(publish_logs=False, watch_s=1.0, sweep_s=5.0, nodes_s=5.0)
 
 
@@ -23,6 +26,9 @@ def service_plans(cluster: SimCluster, time: VirtualTime, replicas: int = 1) -> 
     def build_executor(runtime: Runtime, hooks: ProcessHooks) -> Service:
         return executor.build(runtime, EXECUTOR, SimBackend(cluster, time, hooks))
 
+    def build_scheduler(runtime: Runtime, hooks: ProcessHooks) -> Service:
+        return scheduler.build(runtime, SCHEDULER)
+
     return [
         ServicePlan("admission", lambda runtime, hooks: admission.build(runtime), replicas),
         ServicePlan("requeue", lambda runtime, hooks: requeue.build(runtime), replicas),
@@ -30,4 +36,5 @@ def service_plans(cluster: SimCluster, time: VirtualTime, replicas: int = 1) -> 
             "fault-tolerance", lambda runtime, hooks: fault_tolerance.build(runtime), replicas
         ),
         ServicePlan("executor", build_executor),
+        ServicePlan("scheduler", build_scheduler, replicas),
     ]

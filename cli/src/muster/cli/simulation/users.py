@@ -56,9 +56,8 @@ class Users:
 
     def _submit(self, world: World) -> None:
         self._left -= 1
-        nodes = self._cluster.nodes
-        gpus = max(node.shape.gpus for node in nodes.values())
-        self._ask("submit", spec=random_spec(world.dice, self._asked, len(nodes), gpus))
+        shapes = [node.shape for node in self._cluster.nodes.values()]
+        self._ask("submit", spec=random_spec(world.dice, self._asked, shapes))
 
     def _about_job(self, world: World, job: JobState) -> None:
         dice = world.dice

@@ -92,6 +92,8 @@ class EffectsHappenOnce(Invariant):
         state, fact = change.after, change.fact
         if len(set(state.requests)) != len(state.requests):
             raise self.broken(f"a request was carried out twice: {state.requests}", state.job)
+        if state.phase is Phase.DEBUG_HOLDING:
+            self._once.discard((state.job, state.attempt, "evicted"))  # what holds may be taken
         kind = {Preempted: "evicted", Requeued: "left", NotRequeued: "left"}.get(type(fact))
         kind = "left" if isinstance(fact, RequeueExhausted) else kind
         if kind is None:

@@ -70,10 +70,8 @@ class VictimsAreUseful(Invariant):
 
 
 def _below(victim: JobState, other: JobState) -> bool:
-    if victim.demand.tier != other.demand.tier:
-        return victim.demand.tier < other.demand.tier or _rank(victim) < _rank(other)
-    return _rank(victim) < _rank(other)
+    return _level(victim) < _level(other)
 
 
-def _rank(state: JobState) -> int:
-    return state.demand.priority or 0
+def _level(state: JobState) -> tuple[int, int]:
+    return state.demand.tier, state.demand.priority or 0

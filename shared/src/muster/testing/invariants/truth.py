@@ -111,14 +111,16 @@ class ReasonsAreTrue(Invariant):
 
 
 def _goes(node: NodeState) -> bool:
+    if node.condition is NodeCondition.RECLAIMING:
+        return True
     return node.shape.spot and node.condition is not NodeCondition.READY
 
 
 class TheUsersWordIsKept(Invariant):
     number: ClassVar[str] = "I22"
     text: ClassVar[str] = (
-        "Demand is what the specification says; a placement keeps to the node policy, the nodes to"
-        " avoid, the GPU model, and to nodes that were open in what its round knew."
+        "Demand is what the specification says; a placement keeps to the node policy, the GPU"
+        " model, and to nodes that were open in what its round knew."
     )
 
     def on_job(self, change: JobChange) -> None:
@@ -126,15 +128,15 @@ class TheUsersWordIsKept(Invariant):
         if isinstance(fact, Submitted) and fact.demand != fact.spec.demand():
             raise self.broken("demand is not what the specification says", state.job)
         if isinstance(fact, Scheduled):
-            self._allowed(state, fact, change.before)
+            self._allowed(state, fact)
 
-    def _allowed(self, state: JobState, fact: Scheduled, before: JobState | None) -> None:
-        policy, avoid = state.demand.node_policy, before.avoid if before else ()
+    def _allowed(self, state: JobState, fact: Scheduled) -> None:
+        policy = state.demand.node_policy
         rounds = self.known.rounds[state.pool]
         upto = rounds[-1][1].upto if rounds else 0
         for node, workers in fact.placement.items():
-            if (policy is not None and not policy.allows(node)) or node in avoid:
-                raise self.broken(f"placed on {node} against policy or advice", state.job)
+            if policy is not None and not policy.allows(node):
+                raise self.broken(f"placed on {node} against its policy", state.job)
             if not self._open_at(node, upto):
                 raise self.broken(f"placed on {node}, closed as of {upto}", state.job)
             models = {state.demand.role_of(worker).gpu_model for worker in workers} - {None}
