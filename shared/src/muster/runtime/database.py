@@ -124,7 +124,9 @@ def upgrade(connection: Connection, migrations: Path, name: str) -> None:
     config.attributes["version_table"] = f"alembic_version_{name}"
     config.attributes["connection"] = connection
     with _UPGRADING:
+        # replicas start together; the second waits and finds the work done
         if connection.dialect.name == "postgresql":
-            # replicas start together; the second waits and finds the work done
             connection.execute(select(func.pg_advisory_xact_lock(func.hashtext(name))))
+        else:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
         command.upgrade(config, "head")

@@ -18,6 +18,7 @@ from nats.aio.client import Client
 from muster.bus.faststream import FastStreamBus
 from muster.bus.provision import provision
 from muster.domain.edges import Owner
+from muster.domain.errors import Temporary
 from muster.log.jetstream import JetStreamLog
 from muster.runtime.clock import ServerClock
 from muster.runtime.connection import NatsSettings, connect
@@ -29,6 +30,7 @@ from muster.runtime.service import Loop, Runtime, Service
 from muster.runtime.settings import HostSettings
 
 CLOCK_S = 30.0
+START_WAITS_S = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 
 Builder = Callable[[Runtime], Service]
 
@@ -108,7 +110,7 @@ class Host:
         )
         service = build(runtime)
         running = _Running(service, connection, bus)
-        await service.start()
+        await _patiently(service)
         for subscription in service.subscriptions:
             await bus.consume(subscription)
         kept = Service(owner=owner, loops=(Loop("clock", clock.synchronise, CLOCK_S),))
@@ -151,6 +153,22 @@ class Host:
             )
         finally:
             await running.connection.close()
+
+
+async def _patiently(service: Service) -> None:
+    """Start a service; what it needs may come up a little later than it does."""
+    for wait in (*START_WAITS_S, None):
+        try:
+            await service.start()
+        except Temporary as error:
+            if wait is None:
+                raise
+            structlog.get_logger().warning(
+                "start waits", service=service.owner.value, why=str(error)
+            )
+            await asyncio.sleep(wait)
+        else:
+            return
 
 
 async def _check(running: _Running) -> None:

@@ -12,6 +12,8 @@ from muster.domain.pools import EpochTaken
 from muster.log import Basis
 from muster.runtime.journal import Journal
 
+TRIES = 20
+
 
 class LostCluster(Temporary):
     """Another executor looks after this cluster now."""
@@ -27,15 +29,23 @@ class Holder:
         self._taken: int | None = None
         self.lost = False
 
+    async def acquire(self) -> None:
+        """Take the epoch, once; whoever held it before has lost it. Called before anything else."""
+        for _ in range(TRIES):
+            epoch, head = await self._last()
+            try:
+                await self._take(epoch + 1, head)
+            except Conflict:
+                continue
+            self._taken = epoch + 1
+            return
+        raise Temporary("other executors take this cluster at the same time", delay=0.5)
+
     async def holds(self) -> bool:
-        """Take the epoch if it was never taken; tell whether it is still this executor's."""
-        if self.lost:
-            return False
-        last = await self._journal.log.last(self._key, leader=True)
-        epoch = last.event.data.detail.epoch if last else 0
+        """Tell whether the cluster is this executor's."""
         if self._taken is None:
-            return await self._take(epoch + 1, last.head if last else 0)
-        self.lost = epoch > self._taken
+            return False
+        self.lost = self.lost or (await self._last())[0] > self._taken
         return not self.lost
 
     async def require(self) -> None:
@@ -43,14 +53,13 @@ class Holder:
         if not await self.holds():
             raise LostCluster(f"another executor holds cluster {self._cluster}", delay=5.0)
 
-    async def _take(self, epoch: int, head: int) -> bool:
+    async def _last(self) -> tuple[int, int]:
+        last = await self._journal.log.last(self._key, leader=True)
+        return (last.event.data.detail.epoch, last.head) if last else (0, 0)
+
+    async def _take(self, epoch: int, head: int) -> None:
         fact = EpochTaken(epoch=epoch, holder=self._name)
-        append = self._journal.about_pool(
-            self._cluster, fact, Basis(self._key, head), kind="cluster"
+        basis = Basis(self._key, head)
+        await self._journal.record(
+            self._journal.about_pool(self._cluster, fact, basis, kind="cluster")
         )
-        try:
-            await self._journal.record(append)
-        except Conflict as error:
-            raise Temporary("two executors start at once", delay=0.5) from error
-        self._taken = epoch
-        return True

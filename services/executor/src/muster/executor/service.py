@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from muster.domain.edges import Owner
 from muster.executor.backends import Backend
 from muster.executor.backends.local.backend import LocalBackend
@@ -29,8 +31,14 @@ def build(
         owner=Owner.EXECUTOR,
         subscriptions=subscriptions(handlers),
         loops=tuple(_loops(handlers, Output(runtime.bus, backend, handlers.watch), settings)),
+        start=partial(_start, backend, handlers),
         ready=handlers.holder.require,
     )
+
+
+async def _start(backend: Backend, handlers: Handlers) -> None:
+    await backend.nodes()  # a mistake in the file of nodes is told now, before anything runs
+    await handlers.holder.acquire()
 
 
 def _loops(handlers: Handlers, output: Output, settings: ExecutorSettings) -> list[Loop]:
