@@ -19,6 +19,8 @@ STREAM_NOT_FOUND = 10059
 CONSUMER_NOT_FOUND = 10014
 MESSAGE_NOT_FOUND = 10037
 NOT_FOUND = frozenset({STREAM_NOT_FOUND, CONSUMER_NOT_FOUND, MESSAGE_NOT_FOUND})
+NO_SUITABLE_PEERS = 10005
+INVALID_CONFIGURATION = 10052
 ANSWER_S = 5.0
 
 
@@ -32,7 +34,13 @@ class Refused(Exception):
 
     @property
     def is_final(self) -> bool:
-        """Whether the same question would be refused again; 429 and 5xx may be over soon."""
+        """Whether the same question would be refused again.
+
+        429 and 5xx may be over soon; two errors of the server have a code that says otherwise: the
+        peers of a young cluster are found in a moment, a bad configuration stays one.
+        """
+        if self.err_code in {NO_SUITABLE_PEERS, INVALID_CONFIGURATION}:
+            return self.err_code == INVALID_CONFIGURATION
         return 400 <= self.code < 500 and self.code not in {408, 429}
 
 
