@@ -106,9 +106,28 @@ def status_subject(tenant: str, job: str) -> str:
     return f"status.{token(tenant)}.{token(job)}"
 
 
+def status_pattern(tenant: str | None = None, job: str | None = None) -> str:
+    """The states of one job, of a tenant's jobs, or of all."""
+    return f"status.{_or_any(tenant)}.{_or_any(job)}"
+
+
+def _or_any(name: str | None) -> str:
+    return "*" if name is None else token(name)
+
+
 def logs_subject(tenant: str, job: str, worker: str) -> str:
     """Where a worker's lines of output go, unreliable on purpose."""
     return f"logs.{token(tenant)}.{token(job)}.{escape(worker)}"
+
+
+def logs_pattern(tenant: str, job: str, worker: str | None = None) -> str:
+    """The output of one worker, or of all of a job."""
+    return f"logs.{token(tenant)}.{token(job)}." + (escape(worker) if worker else "*")
+
+
+def nodes_pattern(pool: str | None = None) -> str:
+    """Every fact about the nodes of a pool, or of all."""
+    return ALL_NODES if pool is None else f"pools.{token(pool)}.nodes.>"
 
 
 def timer_subject(owner: str, kind: str, tenant: str, job: str) -> str:

@@ -1,0 +1,188 @@
+"""The client: one object over one connection, which belongs to the caller.
+
+Reads of one job are answered by the log's leader, so that nobody is told of the past; listings come
+from the stream that keeps each job's state.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from typing import Any
+
+from nats.aio.client import Client
+from nats.errors import Error as NatsError
+from pydantic import ValidationError
+
+from muster.bus.topology import Stream
+from muster.client import current, tracing
+from muster.client.answers import Answers, Message
+from muster.client.current import JobStatus
+from muster.contracts import subjects
+from muster.contracts.alarms import LogLines
+from muster.contracts.events import NodeData, UnreadableEvent, read_event
+from muster.contracts.requests import Answer, Request
+from muster.domain.errors import Temporary
+from muster.domain.nodes import NodeState
+from muster.domain.pools import PoolSummary, RoundDecided
+from muster.log import Recorded
+from muster.log.jetstream import JetStreamLog
+
+ANSWER_S = 15.0
+FOLLOW_S = 1.0
+
+
+class MusterClient:
+    """Any number of tasks may use one at the same time. Names are plain, not patterns."""
+
+    def __init__(self, connection: Client) -> None:
+        self.connection = connection
+        self._log = JetStreamLog(connection)
+        self._answers = Answers(connection)
+
+    async def close(self) -> None:
+        """Give subscriptions back; the connection stays open."""
+        await self._log.close()
+
+    # --- asking for something --------------------------------------------------------------------
+
+    async def request(
+        self,
+        verb: str,
+        data: Mapping[str, Any],
+        *,
+        tenant: str,
+        user: str,
+        request_id: str | None = None,
+        timeout: float = ANSWER_S,
+    ) -> Answer:
+        """Ask for something and return what became of it; `accepted` false is an answer too.
+
+        request_id: asking twice with the same id is asking once, also tomorrow; None draws one.
+        Raises NoAnswer when the request is stored and nobody has answered in `timeout` seconds.
+        """
+        identity = subjects.token(request_id or secrets.token_hex(16))
+        with tracing.begun(verb) as traceparent:
+            message = Message(tenant, verb, identity, {**data, "user": user}, traceparent)
+            return await self._answers.ask(message, timeout)
+
+    async def send(
+        self,
+        request: Request,
+        *,
+        tenant: str,
+        request_id: str | None = None,
+        timeout: float = ANSWER_S,
+    ) -> Answer:
+        """The same for a request that was built from its model."""
+        data = request.model_dump(mode="json", exclude_none=True)
+        return await self.request(
+            request.verb,
+            data,
+            tenant=tenant,
+            user=request.user,
+            request_id=request_id,
+            timeout=timeout,
+        )
+
+    async def answer(self, tenant: str, request: str, timeout: float = 0.0) -> Answer | None:
+        """Return the answer to an earlier request; None when there is none within `timeout` s."""
+        return await self._answers.get(tenant, request, timeout)
+
+    # --- jobs -------------------------------------------------------------------------------------
+
+    async def job(self, tenant: str, job: str) -> Recorded | None:
+        """Return a job's last event, as the log's leader knows it; None for an unknown job."""
+        return await self._log.last(subjects.job_key(tenant, job), leader=True)
+
+    async def timeline(self, tenant: str, job: str) -> Sequence[Recorded]:
+        """Return a job's events in order, as far as the log has them.
+
+        Some time after its end only the last one is left here; the gateway's archive has them all.
+        """
+        found = await self._log.history(subjects.job_key(tenant, job))
+        return [item for item in found if isinstance(item, Recorded)]
+
+    async def jobs(self, tenant: str | None = None) -> list[JobStatus]:
+        """Return every job of a tenant, or of all, in the order in which they last changed."""
+        pattern = subjects.status_pattern(tenant)
+        found = await current.newest(self.connection, Stream.STATUS, pattern)
+        return [status for message in found if (status := current.status_in(message)) is not None]
+
+    async def statuses(
+        self, tenant: str | None = None, job: str | None = None
+    ) -> AsyncGenerator[JobStatus, None]:
+        """Yield where each job stands, and then every change, until the caller has enough.
+
+        A job that changes several times within a moment may be told once. Raises Temporary when the
+        stream cannot be followed.
+        """
+        pattern = subjects.status_pattern(tenant, job)
+        async for message in current.newest_and_on(self.connection, Stream.STATUS, pattern):
+            status = current.status_in(message)
+            if status is not None:
+                yield status
+
+    async def events(
+        self, filters: Sequence[str] = (subjects.ALL_JOBS,), after: int | None = None
+    ) -> AsyncGenerator[Recorded, None]:
+        """Yield every event that matches, in order, from the one after sequence `after` on.
+
+        after: None = from now on, 0 = everything. Never ends by itself; raises Temporary when the
+        server has been away for long.
+        """
+        start = await self._log.end() if after is None else after
+        follower = await self._log.follow(filters, start)
+        try:
+            while True:
+                for item in await follower.next(FOLLOW_S):
+                    if isinstance(item, Recorded):
+                        yield item
+        finally:
+            await follower.close()
+
+    async def logs(
+        self, tenant: str, job: str, worker: str | None = None
+    ) -> AsyncGenerator[LogLines, None]:
+        """Yield what the workers of a job print from now on. Lines may be lost, never repeated."""
+        pattern = subjects.logs_pattern(tenant, job, worker)
+        try:
+            subscription = await self.connection.subscribe(pattern)
+        except NatsError as error:
+            raise Temporary(f"cannot listen to logs: {error}") from error
+        try:
+            async for message in subscription.messages:
+                try:
+                    yield LogLines.model_validate_json(message.data)
+                except ValidationError:
+                    continue
+        finally:
+            if not self.connection.is_closed:
+                await subscription.unsubscribe()
+
+    # --- capacity ---------------------------------------------------------------------------------
+
+    async def nodes(self, pool: str | None = None) -> list[NodeState]:
+        """Return every node of a pool, or of all, by pool and name."""
+        pattern = subjects.nodes_pattern(pool)
+        known: dict[tuple[str, str], NodeState] = {}
+        for message in await current.newest(self.connection, Stream.EVENTS, pattern):
+            try:
+                data = read_event(message.subject, message.data).data
+            except UnreadableEvent:
+                continue
+            if isinstance(data, NodeData):
+                known[data.node.pool, data.node.node] = data.node
+        return [known[name] for name in sorted(known)]
+
+    async def pool(self, pool: str) -> PoolSummary | None:
+        """Return what the last placement round said of a pool; None before the first one."""
+        found = await self._log.last(subjects.pool_key(pool, "summary"), leader=True)
+        summary: PoolSummary | None = found.event.data.detail if found else None
+        return summary
+
+    async def decided(self, pool: str) -> RoundDecided | None:
+        """Return when and up to where the last placement round of a pool ran."""
+        found = await self._log.last(subjects.pool_key(pool, "decided"), leader=True)
+        decided: RoundDecided | None = found.event.data.detail if found else None
+        return decided

@@ -1,0 +1,55 @@
+"""A connection for a program outside: reconnects for ever, and says nothing by itself."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import nats
+from nats.errors import Error as NatsError
+
+from muster.client.client import MusterClient
+from muster.domain.errors import Temporary
+
+RECONNECT_S = 0.5
+PENDING_BYTES = 8 * 1024 * 1024
+
+
+async def _ignore(error: Exception) -> None:
+    """A lost connection shows in the operation that needs it."""
+
+
+@asynccontextmanager
+async def connect(
+    url: str = "nats://127.0.0.1:4222",
+    *,
+    credentials: Path | None = None,
+    name: str = "muster-client",
+    wait: float = 5.0,
+) -> AsyncIterator[MusterClient]:
+    """Have a client while the block runs.
+
+    url: one or several, comma-separated; may carry a token. wait: seconds for the first connection.
+    Raises Temporary when nobody answers.
+    """
+    try:
+        async with asyncio.timeout(wait):
+            connection = await nats.connect(
+                servers=[server.strip() for server in url.split(",")],
+                name=name,
+                user_credentials=str(credentials) if credentials else None,
+                max_reconnect_attempts=-1,
+                reconnect_time_wait=RECONNECT_S,
+                pending_size=PENDING_BYTES,
+                error_cb=_ignore,
+            )
+    except (NatsError, OSError, TimeoutError) as error:
+        raise Temporary(f"NATS cannot be reached: {type(error).__name__} {error}") from error
+    client = MusterClient(connection)
+    try:
+        yield client
+    finally:
+        await client.close()
+        await connection.close()
