@@ -10,7 +10,7 @@ import pytest
 from muster.bus.provision import provision
 from muster.client import MusterClient, connect
 from muster.log.jetstream import JetStreamLog
-from tests.support.lives import Lives
+from tests.support.log_lives import Lives
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from muster.domain.phases import Phase
 from muster.log import Recorded
 from muster.runtime.ports import free_port
 from tests.support.eventually import eventually
-from tests.support.lives import TENANT, Lives
+from tests.support.log_lives import TENANT, Lives
 from tests.support.nats import KillableServer
 
 T = TypeVar("T")

@@ -19,7 +19,7 @@ from muster.contracts.requests import Answer, RequestHead, Stop, request_type
 from muster.contracts.subjects import BadSubject, parse
 from muster.domain.errors import Permanent, Temporary
 from muster.domain.violations import Violation
-from tests.support.lives import START
+from tests.support.log_lives import START
 from tests.support.nats import KillableServer
 
 Answering = Callable[[str, bytes], Awaitable[None]]

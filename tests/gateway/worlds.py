@@ -25,7 +25,7 @@ from muster.gateway.settings import GatewaySettings
 from muster.log import Recorded
 from muster.log.memory import Hooks, MemoryLog, Store
 from muster.runtime.database import Database, migrate, open_engine
-from tests.support.lives import START, TENANT, HandClock, Lives
+from tests.support.log_lives import START, TENANT, HandClock, Lives
 
 __all__ = ["START", "TENANT", "HandClock"]
 

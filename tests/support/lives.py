@@ -1,165 +1,99 @@
-"""Lives of jobs and nodes, told to a log as the services tell them. For tests of any folder."""
+"""Jobs in any phase, made only by facts: what a test starts from."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from itertools import count
+from typing import Any
 
-from muster.contracts import subjects
 from muster.domain import facts as f
-from muster.domain import nodes as n
-from muster.domain.demand import ResourceClass
-from muster.domain.edges import Owner
-from muster.domain.pools import PoolSummary, RoundDecided
-from muster.domain.spec import AutoQueueSpec, JobSpec, ResourceSpec
-from muster.log import Basis, EventLog, Recorded
-from muster.runtime.journal import Journal
+from muster.domain.demand import QueueLimits
+from muster.domain.evolve import evolve
+from muster.domain.spec import AutoQueueSpec, JobSpec
+from muster.domain.state import JobState
 
-START = datetime(2031, 5, 1, 8, 0, tzinfo=UTC)
-TENANT = "acme"
+START = datetime(2030, 1, 1, 12, 0, tzinfo=UTC)
 
 
-@dataclass
-class HandClock:
-    """A clock that goes on when it is told to."""
-
-    instant: datetime = START
-    ticks: float = 0.0
-
-    def now(self) -> datetime:
-        return self.instant
-
-    def monotonic(self) -> float:
-        return self.ticks
-
-    def pass_by(self, **span: float) -> None:
-        step = timedelta(**span)
-        self.instant += step
-        self.ticks += step.total_seconds()
+def spec(**changes: Any) -> JobSpec:
+    """A valid specification; `resource` and other objects are given as mappings."""
+    values: dict[str, Any] = {
+        "name": "train",
+        "image": "registry/train:1",
+        "command": ["python", "train.py"],
+        "resource": {"type": "spot", "replicas": 2, "gpus_per_replica": 4},
+    }
+    return JobSpec.model_validate(values | changes, strict=False)
 
 
-class Lives:
-    """Everyone who writes to a log. Time goes on by a second with each fact about a job."""
+def auto_queue(hours: int = 2, requeues: int = 1) -> AutoQueueSpec:
+    """Auto-queue on."""
+    return AutoQueueSpec(enabled=True, max_queue_hours=hours, max_requeues=requeues)
 
-    def __init__(self, log: EventLog, clock: HandClock | None = None) -> None:
-        self.log, self.clock = log, clock or HandClock()
-        numbers = count(1)
-        self._ids = lambda: f"id{next(numbers):06d}"
 
-    def pen(self, owner: Owner) -> Journal:
-        return Journal(owner, self.log, self.clock, self._ids)
+def limits(hours: int = 2, requeues: int = 1) -> QueueLimits:
+    """The limits as the state carries them."""
+    return QueueLimits(max_queue_hours=hours, max_requeues=requeues)
 
-    async def say(self, job: str, owner: Owner, fact: f.Fact, *, tenant: str = TENANT) -> Recorded:
-        """Append a fact to a job's last one."""
-        pen = self.pen(owner)
-        before = await pen.job(tenant, job)
-        self.clock.pass_by(seconds=1)
-        return await pen.record(pen.about_job(before, fact))
 
-    async def submitted(
-        self,
-        job: str,
-        *,
-        tenant: str = TENANT,
-        user: str = "ann",
-        pool: str = "default",
-        labels: dict[str, str] | None = None,
-        gpus: int = 8,
-    ) -> Recorded:
-        """A job that was just told of."""
-        spec = JobSpec(
-            name="train",
-            image="registry/train:1",
-            command=("python", "train.py"),
-            resource=ResourceSpec(
-                type=ResourceClass.SPOT, pool=pool, replicas=2, gpus_per_replica=gpus
+class Life:
+    """A job that facts happen to, a second apart unless told otherwise."""
+
+    def __init__(self, job: JobSpec | None = None, at: datetime = START, name: str = "j1") -> None:
+        self.at = at
+        chosen = job or spec()
+        self.state: JobState = evolve(
+            None,
+            f.Submitted(
+                tenant="acme",
+                job=name,
+                user="ann",
+                pool="default",
+                request=f"r-{name}",
+                digest="d",
+                spec=chosen,
+                demand=chosen.demand(),
             ),
-            auto_queue=AutoQueueSpec(enabled=True, max_queue_hours=2, max_requeues=1),
-            labels=labels or {},
+            at,
         )
-        fact = f.Submitted(
-            tenant=tenant,
-            job=job,
-            user=user,
-            pool=pool,
-            request=f"request-{job}",
-            digest="0" * 64,
-            spec=spec,
-            demand=spec.demand(),
+
+    def then(self, *facts: f.Fact, after: float = 1.0) -> Life:
+        """Let facts happen, each `after` seconds after the one before."""
+        for fact in facts:
+            self.at += timedelta(seconds=after)
+            self.state = evolve(self.state, fact, self.at)
+        return self
+
+    def queued(self) -> Life:
+        """Admitted."""
+        return self.then(f.Admitted())
+
+    def placed(self, placement: Mapping[str, tuple[str, ...]] | None = None, **more: Any) -> Life:
+        """Queued, then scheduled onto two nodes."""
+        if self.state.queue_entry == 0:
+            self.queued()
+        where = placement or {"n1": ("worker-0",), "n2": ("worker-1",)}
+        return self.then(f.Scheduled(placement=where, **more))
+
+    def launching(self, **more: Any) -> Life:
+        """Placed, and the intent to start is on the log."""
+        self.placed(**more)
+        return self.then(f.Launching(attempt=self.state.attempt))
+
+    def running(self, **more: Any) -> Life:
+        """All workers are up."""
+        self.launching(**more)
+        return self.then(f.Started(attempt=self.state.attempt))
+
+    def interrupted(self, cause: str = "spot_reclaim", by: str | None = None) -> Life:
+        """Evicted and released."""
+        self.running().then(f.Preempted(cause=cause, grace_s=30, by=by))  # type: ignore[arg-type]
+        return self.then(f.Released(attempt=self.state.attempt))
+
+    def faulted(self, exit_code: int | None = 1, cause: str = "exited", **more: Any) -> Life:
+        """A worker ended badly."""
+        self.running(**more)
+        failure = f.WorkerFailure(
+            worker="worker-0", node="n1", exit_code=exit_code, cause=cause, ended_at=self.at
         )
-        return await self.say(job, Owner.ADMISSION, fact, tenant=tenant)
-
-    async def queued(self, job: str, **how: object) -> Recorded:
-        """A job that waits."""
-        first = await self.submitted(job, **how)  # type: ignore[arg-type]
-        return await self.say(job, Owner.ADMISSION, f.Admitted(), tenant=first.job.tenant)
-
-    async def running(self, job: str, *nodes: str, **how: object) -> Recorded:
-        """A job on its nodes."""
-        first = await self.queued(job, **how)
-        tenant = first.job.tenant
-        at = nodes or ("n1", "n2")
-        placement: dict[str, tuple[str, ...]] = {}
-        for index, node in enumerate(at):
-            placement[node] = (*placement.get(node, ()), f"worker-{index}")
-        for owner, fact in (
-            (Owner.SCHEDULER, f.Scheduled(placement=placement)),
-            (Owner.EXECUTOR, f.Launching(attempt=1)),
-            (Owner.EXECUTOR, f.Started(attempt=1)),
-        ):
-            await self.say(job, owner, fact, tenant=tenant)
-        return await self.pen(Owner.EXECUTOR).job(tenant, job) or first
-
-    async def ended(self, job: str, **how: object) -> Recorded:
-        """A job whose training ended well and that holds nothing: 7 events."""
-        first = await self.running(job, **how)
-        tenant = first.job.tenant
-        await self.say(job, Owner.EXECUTOR, f.Succeeded(attempt=1), tenant=tenant)
-        return await self.say(job, Owner.EXECUTOR, f.Released(attempt=1), tenant=tenant)
-
-    async def relabelled(self, job: str, labels: dict[str, str], by: str = "ann") -> Recorded:
-        """Other labels, by request."""
-        before = await self.pen(Owner.ADMISSION).job(TENANT, job)
-        assert before is not None
-        fact = f.Relabelled(
-            by=by, request=f"relabel-{before.seq}", before=before.job.labels, labels=labels
-        )
-        return await self.say(job, Owner.ADMISSION, fact)
-
-    async def joined(self, node: str, gpus: int = 8, pool: str = "default") -> Recorded:
-        """A node that is there."""
-        shape = n.NodeShape(gpus=gpus, gpu_model="A100", cpus=64, memory_mib=500_000, spot=True)
-        fact = n.NodeJoined(pool=pool, node=node, cluster="c1", shape=shape)
-        return await self._node(Owner.EXECUTOR, node, pool, fact)
-
-    async def cordoned(self, node: str, pool: str = "default") -> Recorded:
-        """A node that takes no new work."""
-        return await self._node(Owner.ADMISSION, node, pool, n.NodeCordoned(by="ops"))
-
-    async def left(self, node: str, pool: str = "default") -> Recorded:
-        """A node that is no longer there."""
-        return await self._node(Owner.EXECUTOR, node, pool, n.NodeLeft())
-
-    async def _node(self, owner: Owner, node: str, pool: str, fact: n.NodeFact) -> Recorded:
-        written = await self.pen(owner).advance_node(pool, node, lambda state, now: fact)
-        assert written is not None
-        return written
-
-    async def decided(self, pool: str = "default", number: int = 1) -> Recorded:
-        """A placement round."""
-        key = subjects.pool_key(pool, "decided")
-        last = await self.log.last(key)
-        pen = self.pen(Owner.SCHEDULER)
-        fact = RoundDecided(
-            epoch=1, round=number, upto=await self.log.end(), at=self.clock.now(), waiting=1
-        )
-        return await pen.record(pen.about_pool(pool, fact, Basis(key, last.seq if last else 0)))
-
-    async def summed_up(self, pool: str = "default") -> Recorded:
-        """A pool at a glance."""
-        key = subjects.pool_key(pool, "summary")
-        last = await self.log.last(key)
-        pen = self.pen(Owner.SCHEDULER)
-        fact = PoolSummary(nodes=2, gpus=16, gpus_free=4, waiting=1)
-        return await pen.record(pen.about_pool(pool, fact, Basis(key, last.seq if last else 0)))
+        return self.then(f.WorkersFailed(attempt=self.state.attempt, failures=(failure,)))
