@@ -59,7 +59,7 @@ class Leadership:
             return None
         epoch = detail.epoch + 1 if detail else 1
         fact = EpochTaken(epoch=epoch, holder=self._holder)
-        basis = Basis(self._key, last.head if last else 0)
+        basis = Basis(self._key, last.head if last else self._fold.epoch_head)
         try:
             recorded = await self._journal.record(
                 self._journal.about_pool(self._fold.pool, fact, basis)
