@@ -26,7 +26,7 @@ class LoopRunner:
         self._name = service.owner.value
         self._loops: Sequence[Loop] = service.loops
         self._tasks: list[asyncio.Task[None]] = []
-        self._stopping = False
+        self._stopping = asyncio.Event()
 
     def start(self) -> None:
         """Start every loop."""
@@ -36,7 +36,7 @@ class LoopRunner:
 
     async def stop(self) -> None:
         """Cancel the loops; a turn that is cut short is safe, as after a crash."""
-        self._stopping = True
+        self._stopping.set()
         for task in self._tasks:
             task.cancel()
         for task in self._tasks:
@@ -46,7 +46,7 @@ class LoopRunner:
 
     async def _run(self, loop: Loop) -> None:
         failures = 0
-        while not self._stopping:  # a cancellation that meets an answer in a turn is lost
+        while not self._stopping.is_set():  # a cancellation that meets an answer in a turn is lost
             delay = loop.every
             try:
                 await loop.step()
@@ -60,7 +60,7 @@ class LoopRunner:
                 delay = max(loop.every, _backoff(failures))
                 _FAILURES.labels(self._name, loop.name).inc()
                 structlog.get_logger().exception("loop failed", service=self._name, loop=loop.name)
-            await asyncio.sleep(0 if self._stopping else delay)
+            await asyncio.sleep(0 if self._stopping.is_set() else delay)
 
     def _log(self, loop: Loop, failures: int, why: str) -> None:
         # a server that is away is one line now and then, not one for each turn
