@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from prometheus_client import REGISTRY
 
 from muster.contracts import subjects
 from muster.domain import facts as f
@@ -496,3 +497,34 @@ async def test_every_pool_has_its_own_rounds() -> None:
     assert list(scheduler.cycles) == [POOL]
     key = subjects.pool_key("other", "epoch")
     assert await pool.log.last(key) is None
+
+
+# --- what is counted -----------------------------------------------------------------------------
+
+
+def _count(name: str, **labels: str) -> float:
+    return REGISTRY.get_sample_value(f"muster_scheduler_{name}", labels) or 0.0
+
+
+async def test_metrics_follow_what_was_written_and_name_no_job() -> None:
+    pool, faults = Pool(), Faults()
+    await pool.join("n1")
+    before = _count("decisions_total", pool=POOL, event="scheduled")
+    unknown = _count("rounds_total", pool=POOL, outcome="unknown")
+    scheduler = pool.scheduler(faults)
+    await settle(scheduler)
+    for index in range(3):
+        await pool.submit(f"j{index}", gpus=4)
+    faults.next["append_all"] = [LogFault.UNKNOWN_LOST]
+    await settle(scheduler)
+    assert _count("decisions_total", pool=POOL, event="scheduled") == before + 2
+    assert _count("rounds_total", pool=POOL, outcome="unknown") == unknown + 1
+    assert (_count("waiting", pool=POOL), _count("leads", pool=POOL)) == (1, 1)
+    labels = {
+        name
+        for family in REGISTRY.collect()
+        if family.name.startswith("muster_scheduler")
+        for sample in family.samples
+        for name in sample.labels
+    }
+    assert labels <= {"pool", "event", "outcome", "le"}
