@@ -56,7 +56,9 @@ async def run_all(fleet: Fleet, disturb: Any = None) -> tuple[list[Stored], list
         try:
             await eventually(archived, within=WITHIN_S, every=1.0)
         except (TimeoutError, AssertionError) as error:
-            raise AssertionError(_unfinished(await read_stream(client, "EVENTS", "jobs.>"))) from error
+            raise AssertionError(
+                _unfinished(await read_stream(client, "EVENTS", "jobs.>"))
+            ) from error
         events = await read_stream(client, "EVENTS", "jobs.>")
         return events, await read_stream(client, "STATUS", "status.>")
 
@@ -91,7 +93,7 @@ def _state_of(body: bytes) -> Any:
 
 def _archive(fleet: Fleet) -> list[tuple[int, bytes]]:
     engine = open_engine(fleet.database or f"sqlite:///{fleet.folder / 'shared.db'}")
-    query = "SELECT seq, body FROM gateway_events WHERE subject LIKE 'jobs.%' ORDER BY seq"
+    query = "SELECT seq, body FROM archive_events WHERE subject LIKE 'jobs.%' ORDER BY seq"
     with engine.connect() as connection:
         rows = [(seq, body.encode()) for seq, body in connection.execute(text(query))]
     engine.dispose()

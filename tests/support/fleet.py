@@ -150,14 +150,17 @@ def last_states(events: Sequence[Stored]) -> dict[str, JobState]:
 
 
 def most_held(events: Sequence[Stored]) -> dict[str, int]:
-    """The most GPUs that the jobs held on each node at any point of the log."""
+    """The most GPUs that could be in use on each node at any point of the log.
+
+    A job that is placed on room which another one still gives back uses it from `launching` on.
+    """
     held: dict[str, dict[str, int]] = {}
     most: dict[str, int] = {}
     for stored in events:
         state = read_event(stored.subject, stored.body).data.job
         for jobs in held.values():
             jobs.pop(state.job, None)
-        for node, workers in state.held.items():
+        for node, workers in state.held.items() if state.launched else ():
             gpus = sum(state.demand.role_of(worker).gpus for worker in workers)
             held.setdefault(node, {})[state.job] = gpus
         for node, jobs in held.items():
