@@ -156,6 +156,9 @@ class Handlers:
             if last is None:
                 return
             step = await self._decide(last)
+            if not leader and step is not None and not isinstance(step, Record):
+                leader = True  # no condition guards an effect: only the newest word may ask for it
+                continue
             if step is None or not await self._take(last, step):
                 await self.deadlines.keep(last.job)
                 return
