@@ -1,0 +1,139 @@
+"""Every event is told to people in both languages, with its particulars."""
+
+from __future__ import annotations
+
+import string
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from muster.domain import facts as f
+from muster.domain.causes import EvictionCause
+from muster.domain.phases import Phase
+from muster.domain.reasons import ReasonCode, reason
+from muster.domain.sentences import SENTENCES, sentence
+from tests.support.lives import spec
+
+WHY = reason(ReasonCode.NEEDS_HUMAN, why="disk full")
+BY = {"by": "ann", "request": "r1"}
+PLACED = {"n1": ("worker-0", "worker-1")}
+FAILURES = (
+    f.WorkerFailure(worker="worker-0", node="n1", exit_code=137),
+    f.WorkerFailure(worker="worker-1", node="n2", cause="node_lost"),
+)
+
+SAMPLES: tuple[f.Fact, ...] = (
+    f.Submitted(
+        tenant="acme",
+        job="j1",
+        user="ann",
+        pool="west",
+        request="r1",
+        digest="d",
+        spec=spec(),
+        demand=spec().demand(),
+    ),
+    f.Admitted(),
+    f.Rejected(violations=()),
+    f.Scheduled(placement=PLACED),
+    f.Unscheduled(cause=f.Withdrawal.NODE_GONE),
+    f.Declined(reason=WHY),
+    f.Launching(attempt=2),
+    f.StartRefused(attempt=1, permanent=False, why="no room"),
+    f.StartFailed(attempt=1, why="image"),
+    f.Started(attempt=1),
+    f.Preempted(cause=EvictionCause.SPOT_RECLAIM, grace_s=30),
+    f.GraceShortened(deadline=datetime(2030, 1, 1, tzinfo=UTC)),
+    f.Signalled(attempt=1),
+    f.WorkersFailed(attempt=1, failures=FAILURES),
+    f.Succeeded(attempt=1),
+    f.Released(attempt=1),
+    f.ReleaseOverdue(nodes=("n1", "n2")),
+    f.Requeued(cause=EvictionCause.NODE_LOST, counted=False),
+    f.NotRequeued(cause=EvictionCause.PRIORITY, by="j2"),
+    f.RequeueExhausted(cause=EvictionCause.IDLE_RECLAIM),
+    f.QueueTimedOut(entry=2),
+    f.HangSuspected(evidence=("no step",)),
+    f.Hung(evidence=("no step", "gpu idle"), seconds=1800),
+    f.Restarted(reason=WHY),
+    f.ReplacementOrdered(cause=EvictionCause.FAULT, reason=WHY),
+    f.Failed(reason=WHY),
+    f.Escalated(reason=WHY),
+    f.RunTimedOut(),
+    f.StopRequested(**BY),
+    f.Stopped(),
+    f.HoldEnded(),
+    f.Resumed(by="ann", request="r1"),
+    f.Respecified(before=spec().demand(), demand=spec().demand(), **BY),
+    f.Prioritised(before=50, priority=90, **BY),
+    f.Relabelled(before={}, labels={"team": "vision", "run": "7"}, **BY),
+    f.Shared(users=("bob", "eve"), **BY),
+    f.ScaleRequested(role="worker", replicas=4),
+    f.ScaledDown(workers=("worker-3",)),
+    f.Rescaled(placement={"n3": ("worker-3",)}),
+    f.ResumeVerified(step_before=100, step_after=101),
+    f.ProgressLost(step_before=100, step_after=0, gpu_hours=1.5),
+    f.Archived(phase=Phase.SUCCEEDED),
+)
+
+
+def test_every_event_has_its_sentences_and_a_sample() -> None:
+    assert set(SENTENCES) == set(f.FACTS)
+    assert {fact.event for fact in SAMPLES} == set(f.FACTS)
+
+
+@pytest.mark.parametrize("fact", SAMPLES, ids=lambda fact: fact.event)
+def test_a_sentence_is_filled_in(fact: f.Fact) -> None:
+    english, chinese = sentence(fact)
+    for text in (english, chinese):
+        assert text
+        assert "{" not in text
+        assert "None" not in text
+    assert english.isascii()
+    assert any(ord(char) > 0x2E80 for char in chinese)
+
+
+@pytest.mark.parametrize("event", sorted(SENTENCES))
+def test_both_languages_tell_the_same_particulars(event: str) -> None:
+    english, chinese = ({name.removesuffix("_zh") for name in _names(t)} for t in SENTENCES[event])
+    assert english == chinese
+
+
+def _names(text: str) -> set[str]:
+    return {name for _, name, _, _ in string.Formatter().parse(text) if name}
+
+
+@pytest.mark.parametrize(
+    ("fact", "english", "chinese"),
+    [
+        (
+            f.Scheduled(placement=PLACED),
+            "placed on 1 node(s): n1 (worker-0 worker-1)",
+            "已分配 1 个节点：n1 (worker-0 worker-1)",
+        ),
+        (
+            f.WorkersFailed(attempt=1, failures=FAILURES),
+            "worker(s) ended badly: worker-0@n1 exit code 137, worker-1@n2 node_lost",
+            "Worker 异常结束：worker-0@n1 exit code 137, worker-1@n2 node_lost",
+        ),
+        (
+            f.Preempted(cause=EvictionCause.PRIORITY, by="j2", grace_s=30),
+            "must leave its nodes: priority, for j2, grace 30 s",
+            "需要让出节点：priority，受益任务 j2，宽限 30 秒",
+        ),
+        (f.Escalated(reason=WHY), f"a person must decide: {WHY.en}", f"需人工处理：{WHY.zh}"),
+        (
+            f.Relabelled(before={}, labels={"team": "vision", "run": "7"}, **BY),
+            "labels changed by ann: team=vision, run=7",
+            "ann 修改标签：team=vision, run=7",
+        ),
+    ],
+)
+def test_what_it_says(fact: f.Fact, english: str, chinese: str) -> None:
+    assert sentence(fact) == (english, chinese)
+
+
+def test_texts_of_people_are_data() -> None:
+    fact: Any = f.StopRequested(by="{user} {0}", request="r1")
+    assert sentence(fact)[0] == "stop requested by {user} {0}"
