@@ -128,7 +128,7 @@ async def read_stream(client: Client, stream: str, filters: str) -> list[Stored]
     js = client.jetstream(timeout=5)
     subscription = await js.pull_subscribe(filters, stream=stream)
     found: list[Stored] = []
-    pending = (await subscription.consumer_info()).num_pending
+    pending = (await subscription.consumer_info()).num_pending or 0
     while len(found) < pending:
         for message in await subscription.fetch(min(500, pending - len(found)), timeout=10):
             found.append(Stored(message.metadata.sequence.stream, message.subject, message.data))
