@@ -30,4 +30,4 @@ class Envelope(Frozen, Generic[D_co]):
 
     def to_bytes(self) -> bytes:
         """Return the UTF-8 JSON of the message; absent fields are left out."""
-        return self.model_dump_json(exclude_none=True).encode()
+        return self.__pydantic_serializer__.to_json(self, exclude_none=True)

@@ -13,6 +13,7 @@ from nats.aio.msg import Msg
 
 from muster.domain.errors import Conflict, Permanent
 from muster.log import Append, UnknownOutcome
+from muster.log.jetstream_headers import headers_of
 from muster.log.jetstream_wire import (
     NO_RESPONDERS,
     Refused,
@@ -21,15 +22,11 @@ from muster.log.jetstream_wire import (
     parsed,
     status_of,
 )
-from muster.log.jetstream_writing import CONFLICTS, headers_of, is_final
+from muster.log.jetstream_writing import CONFLICTS, is_final
 
 MAX_BATCH = 1000
 DUPLICATE_IN_BATCH = 10201
 INCOMPLETE = 10176
-
-BATCH_ID = "Nats-Batch-Id"
-BATCH_SEQUENCE = "Nats-Batch-Sequence"
-BATCH_COMMIT = "Nats-Batch-Commit"
 
 
 async def append_batch(wire: Wire, appends: Sequence[Append], *, timeout: float) -> int:
@@ -70,10 +67,8 @@ async def _send(wire: Wire, appends: Sequence[Append], timeout: float) -> Msg:
     try:
         async with asyncio.timeout(timeout):
             for number, append in enumerate(appends, start=1):
-                headers = headers_of(append.event, append.basis)
-                headers[BATCH_ID], headers[BATCH_SEQUENCE] = batch, str(number)
-                if number == last:
-                    headers[BATCH_COMMIT] = "1"
+                place = (batch, number, number == last)
+                headers = headers_of(append.event, append.basis, place)
                 reply = inbox if number in {1, last} else ""
                 await wire.send(append.event.subject, append.event.to_bytes(), reply, headers)
             return await answer

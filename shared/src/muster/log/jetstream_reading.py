@@ -19,11 +19,11 @@ from nats.aio.msg import Msg
 from muster.contracts.events import UnreadableEvent, read_event
 from muster.contracts.subjects import Key
 from muster.log import Recorded, Unreadable
+from muster.log.jetstream_headers import MSG_ID
 from muster.log.jetstream_wire import Refused, Unanswered, Wire, status_of
 
 T = TypeVar("T")
 
-MSG_ID = "Nats-Msg-Id"
 NOT_FOUND = 10037
 PAGE = 256
 PAUSE_S = 0.05

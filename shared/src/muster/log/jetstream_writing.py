@@ -11,34 +11,20 @@ import asyncio
 import re
 from dataclasses import dataclass
 
-from muster.contracts.envelope import CONTENT_TYPE
 from muster.contracts.events import Event
 from muster.domain.errors import Conflict, Permanent
 from muster.log import Basis, UnknownOutcome
-from muster.log.jetstream_reading import MSG_ID, Reading
+from muster.log.jetstream_headers import headers_of
+from muster.log.jetstream_reading import Reading
 from muster.log.jetstream_wire import Refused, Unanswered, Wire, parsed
 
 WRONG_LAST = 10071
 IN_FLIGHT = 10164
 CONFLICTS = frozenset({WRONG_LAST, IN_FLIGHT})
 
-EXPECTED = "Nats-Expected-Last-Subject-Sequence"
-EXPECTED_FILTER = "Nats-Expected-Last-Subject-Sequence-Subject"
-
 PAUSE_S = 0.05
 MAX_PAUSE_S = 1.0
 _FOUND_AT = re.compile(r"wrong last sequence: (\d+)")
-
-
-def headers_of(event: Event, basis: Basis | None) -> dict[str, str]:
-    """Return the headers of an event's message, with its condition when it has one."""
-    headers = {MSG_ID: event.id, "Content-Type": CONTENT_TYPE, "ce-type": event.type}
-    if event.traceparent:
-        headers["traceparent"] = event.traceparent
-    if basis is not None:
-        headers[EXPECTED] = str(basis.seq)
-        headers[EXPECTED_FILTER] = basis.key.condition
-    return headers
 
 
 @dataclass(slots=True)
