@@ -83,8 +83,8 @@ def _message(job: str, title: str, secret: str = SECRET) -> Received:
 def test_letters_are_read_and_their_signatures_computed_again() -> None:
     received = [_message("j1", "queued · a"), _message("j2", "运行成功 · b", "other")]
     assert letters(received, SECRET, ("j1", "j2")) == [
-        Letter("queued · a", "j1", Shown.QUEUED, True, 1.0),
-        Letter("运行成功 · b", "j2", Shown.SUCCEEDED, False, 1.0),
+        Letter("queued · a", "j1", "j1", Shown.QUEUED, True, 1.0),
+        Letter("运行成功 · b", "j2", "j2", Shown.SUCCEEDED, False, 1.0),
     ]
 
 
@@ -98,11 +98,11 @@ def test_letters_are_read_and_their_signatures_computed_again() -> None:
     ],
 )
 def test_each_notice_must_come_exactly_once(states: list[Shown], good: bool) -> None:
-    found = [Letter(state, "j", state, True, 0.0) for state in states]
+    found = [Letter(state, "", "j", state, True, 0.0) for state in states]
     judged = judge_letters(found, {"j": {Shown.QUEUED: 1, Shown.RUNNING: 2}})
     assert [each.good for each in judged] == [good, True]
 
 
 def test_an_unsigned_notice_is_found_out() -> None:
-    found = [Letter("queued · a", "j", Shown.QUEUED, False, 0.0)]
+    found = [Letter("queued · a", "", "j", Shown.QUEUED, False, 0.0)]
     assert [each.good for each in judge_letters(found, {"j": {Shown.QUEUED: 1}})] == [True, False]

@@ -34,15 +34,15 @@ class Address:
     local: StateFolder | None = None
 
 
-def address(session: Session) -> Address:
-    """Return where Muster is. Raises CliError when nobody says so."""
+def address(session: Session, url: str | None = None) -> Address:
+    """Return where Muster is; `url` goes before everything. Raises CliError when nobody says so."""
     if not session.debug:
         _hush()
     folder = StateFolder(session.state_dir)
-    url = os.environ.get("MUSTER_NATS_URL")
-    if url and session.state is None:
+    named = url or (os.environ.get("MUSTER_NATS_URL") if session.state is None else None)
+    if named:
         credentials = os.environ.get("MUSTER_NATS_CREDENTIALS")
-        return Address(url, Path(credentials) if credentials else None)
+        return Address(named, Path(credentials) if credentials else None)
     own = folder.server_url()
     if own is None:
         raise CliError("not_running", Exit.UNREACHABLE, state=folder.path)

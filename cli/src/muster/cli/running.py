@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -30,3 +31,29 @@ async def wanted_to_end() -> None:
     for number in ENDING:
         loop.add_signal_handler(number, tell)
     await told.wait()
+
+
+@asynccontextmanager
+async def ending_with_signals() -> AsyncIterator[None]:
+    """Let every ending signal do what Ctrl-C does: cancel, then raise KeyboardInterrupt."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+    others = [number for number in ENDING if number is not signal.SIGINT]
+    told = False
+
+    def end() -> None:
+        nonlocal told
+        told = True
+        task.cancel()
+
+    for number in others:
+        loop.add_signal_handler(number, end)
+    try:
+        yield
+    except asyncio.CancelledError:
+        if told:
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        for number in others:
+            loop.remove_signal_handler(number)

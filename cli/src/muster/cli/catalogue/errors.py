@@ -118,6 +118,22 @@ ERRORS: dict[str, tuple[str, str]] = {
         "wait for it, or end it with `muster demo --clean`",
         "请等待其结束，或用 `muster demo --clean` 清理",
     ),
+    "error.not_a_demo": (
+        "{state} is no folder of a demo: it will not be deleted",
+        "{state} 不是演示目录，不会删除",
+    ),
+    "error.not_a_demo.fix": (
+        "give an empty folder with --state, or leave it out",
+        "请用 --state 指定空目录，或不指定",
+    ),
+    "error.demo_stuck": (
+        "the demo waited too long for this: {what}",
+        "演示等待超时：{what}",
+    ),
+    "error.demo_stuck.fix": (
+        "what the services said is in {log}; on a very slow machine, try again",
+        "服务日志见 {log}；若机器很慢，请重试",
+    ),
     "error.no_simulator": ("the simulator is not installed", "未安装模拟器"),
     "error.no_simulator.fix": ("install Muster from its source", "请从源码安装 Muster"),
 }

@@ -166,8 +166,14 @@ HELP: dict[str, tuple[str, str]] = {
     "option.yes": ("Do not ask.", "不再询问。"),
     "option.force": ("Overwrite what is there.", "覆盖已有文件。"),
     "option.dir": ("Where to write.", "写入的目录。"),
-    "option.port": ("Port of the web page and HTTP API.", "网页与 HTTP API 的端口。"),
-    "option.nats_port": ("Port of the embedded nats-server.", "内置 nats-server 的端口。"),
+    "option.port": (
+        "Port of the web page and HTTP API; 0 = a free one.",
+        "网页与 HTTP API 的端口；0 表示任意空闲端口。",
+    ),
+    "option.nats_port": (
+        "Port of the embedded nats-server; 0 = a free one.",
+        "内置 nats-server 的端口；0 表示任意空闲端口。",
+    ),
     "option.detach": (
         "Go on in the background; `muster down` ends it.",
         "在后台运行；用 `muster down` 停止。",

@@ -74,7 +74,6 @@ JOBS: dict[str, tuple[str, str]] = {
         "{state} (run {attempt}, queue entry {entry})",
         "{state}（第 {attempt} 次运行，第 {entry} 次排队）",
     ),
-    "follow.waiting": ("waiting: {why}", "等待中：{why}"),
     "follow.left": (
         "no longer following; the job goes on. Stop it with: muster stop {job}",
         "已停止跟随，任务继续运行。停止任务：muster stop {job}",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,7 +10,7 @@ from muster.bus.provision import Change, provision
 from muster.cli import output
 from muster.cli.connecting import Address, address, connection_to
 from muster.cli.running import run
-from muster.cli.session import Session, session_of
+from muster.cli.session import session_of
 from muster.cli.texts import say
 
 app = typer.Typer(add_completion=False)
@@ -26,7 +24,7 @@ def provision_server(
 ) -> None:
     """Say what was created, updated, or left as it is on purpose."""
     session = session_of(context)
-    changes = run(_provision(_where(session, url), replicas))
+    changes = run(_provision(address(session, url), replicas))
     if session.as_json:
         output.document(
             [
@@ -39,13 +37,6 @@ def provision_server(
         output.line(say("provision.change", change=change))
     if not changes:
         output.line(say("provision.none"))
-
-
-def _where(session: Session, url: str | None) -> Address:
-    if url is None:
-        return address(session)
-    credentials = os.environ.get("MUSTER_NATS_CREDENTIALS")
-    return Address(url, Path(credentials) if credentials else None)
 
 
 async def _provision(where: Address, replicas: int) -> list[Change]:

@@ -15,8 +15,9 @@ from muster.cli.stack.banner import banner, up_document
 from muster.cli.stack.detached import start_up
 from muster.cli.stack.folder import StateFolder, Up
 from muster.cli.stack.nodes import nodes_file
-from muster.cli.stack.running import Stack, Wishes
+from muster.cli.stack.wishes import Wishes
 from muster.cli.texts import language, say
+from muster.runtime.ports import free_port
 
 GATEWAY_PORT = 8420
 NATS_PORT = 4222
@@ -43,7 +44,7 @@ def up(
     wishes = Wishes(
         folder=StateFolder(session.state_dir),
         gateway_port=port,
-        nats_port=nats_port,
+        nats_port=nats_port or free_port(),
         workdir=Path.cwd(),
         nodes_file=nodes_file(nodes, Path.cwd()),
         rules_file=rules.expanduser().absolute() if rules else None,
@@ -58,6 +59,9 @@ def up(
 
 
 async def _foreground(session: Session, wishes: Wishes) -> None:
+    # all seven services: not for the process that only starts another one
+    from muster.cli.stack.running import Stack  # noqa: PLC0415
+
     def tell(words: str) -> None:
         output.line(words, stderr=True)
 

@@ -20,9 +20,13 @@ from muster.notifier.receiver import Received
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """One message. about: id of the job. state: the word in its title. verified: its signature."""
+    """One message. about: id of the job. state: the word in its title. verified: its signature.
+
+    words: what it says first, below the title.
+    """
 
     title: str
+    words: str
     about: str
     state: Shown | None
     verified: bool
@@ -39,6 +43,7 @@ def letters(received: Iterable[Received], secret: str, jobs: Iterable[str]) -> l
     return [
         Letter(
             title=message.title,
+            words=next(iter(message.text.splitlines()[1:]), ""),
             about=next((job for job in known if job in message.text), ""),
             state=_state(message.title),
             verified=_is_signed(message.body, secret),

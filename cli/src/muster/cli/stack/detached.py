@@ -27,11 +27,14 @@ async def start_up(
     workdir: Path | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Up:
-    """Start `muster up` on this folder in the background. Raises CliError with its last words."""
+    """Start `muster up` on this folder in the background. Raises CliError with its last words.
+
+    environ: instead of this process's own.
+    """
     folder.prepare()
     words = folder.path / "up.out"
     command = [sys.executable, "-m", "muster.cli", "up", "--state", str(folder.path), *arguments]
-    child = _spawn(command, words, workdir, {**os.environ, **(environ or {})})
+    child = _spawn(command, words, workdir, environ if environ is not None else os.environ)
     try:
         async with asyncio.timeout(READY_S):
             return await _ready(folder, child, words)

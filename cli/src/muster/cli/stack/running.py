@@ -7,35 +7,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 
 from muster.cli.errors import CliError
 from muster.cli.stack import logfile, workers
-from muster.cli.stack.folder import StateFolder, Up, this_process
+from muster.cli.stack.folder import Up, this_process
 from muster.cli.stack.nodes import describe
 from muster.cli.stack.services import Choices, builders, host_settings
+from muster.cli.stack.wishes import Wishes
 from muster.cli.texts import say
 from muster.runtime.host import Host
 from muster.runtime.nats_server import EmbeddedServer, Happened, ServerNews
 from muster.runtime.ports import LOOPBACK, free_port, is_free
 
 Tell = Callable[[str], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Wishes:
-    """What the person wants of `up`."""
-
-    folder: StateFolder
-    gateway_port: int
-    nats_port: int
-    workdir: Path
-    nodes_file: Path | None = None
-    rules_file: Path | None = None
-    keep_nats: bool = False
-    log_level: str = "INFO"
 
 
 class Stack:

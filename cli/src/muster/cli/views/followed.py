@@ -35,7 +35,7 @@ class PlainWatcher:
 
     def on_wait(self, words: str) -> None:
         """Why it is not running yet."""
-        output.line((say("follow.waiting", why=words), "yellow"))
+        output.line((words, "yellow"))
 
 
 def _run(state: JobState) -> Text:

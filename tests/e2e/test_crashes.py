@@ -1,0 +1,104 @@
+"""Whatever is killed, jobs go on, and end once."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from muster.runtime.processes import start_mark
+from tests.e2e.harness import Muster, job_file, kill, muster_in, training_file, workers_of
+from tests.support.eventually import eventually
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+
+ONCE = ["submitted", "admitted", "scheduled", "launching", "started", "succeeded", "released"]
+
+
+@pytest.fixture
+async def muster(tmp_path: Path) -> AsyncIterator[Muster]:
+    async with muster_in(tmp_path / "muster") as command_line:
+        yield command_line
+
+
+async def test_muster_killed_in_the_middle_of_a_training(muster: Muster) -> None:
+    await muster.up()
+    quick = "import sys, time; time.sleep(4); sys.exit({})"
+    ends_well = await muster.submit(
+        job_file(muster.folder, "ends-well", ["python", "-c", quick.format(0)])
+    )
+    ends_badly = await muster.submit(
+        job_file(muster.folder, "ends-badly", ["python", "-c", quick.format(9)])
+    )
+    training = await muster.submit(training_file(muster.folder, "training", 300))
+    await muster.prints(training, "step=10 ")
+    processes = workers_of(training)
+    assert len(processes) == 2
+
+    kill(muster.pid())
+    await eventually(lambda: not workers_of(ends_well) + workers_of(ends_badly), within=30)
+    assert sorted(workers_of(training)) == sorted(processes)
+    again = await muster.up()
+    assert again["nats_pid"] == muster.nats_pid()
+
+    done = await muster.in_phase(training, "succeeded", "failed")
+    assert (done.phase, done.attempt) == ("succeeded", 1)
+    assert (await muster.events(training))[: len(ONCE)] == ONCE
+    assert (await muster.in_phase(ends_well, "succeeded", "failed")).phase == "succeeded"
+    failed = await muster.in_phase(ends_badly, "succeeded", "failed", "abnormal")
+    assert failed.phase == "failed"
+    assert failed.reason is not None
+    assert "exit code 9" in failed.reason.en
+    assert workers_of(training) == []
+    assert "finished: steps=300" in muster.log(training)
+    assert "checkpoint loaded" not in muster.log(training)
+
+
+async def test_nats_server_killed_while_workers_run(muster: Muster) -> None:
+    await muster.up()
+    training = await muster.submit(training_file(muster.folder, "training", 160))
+    await muster.prints(training, "step=10 ")
+    processes, server = workers_of(training), muster.nats_pid()
+    kill(server)
+    await eventually(lambda: muster.nats_pid() != server, within=20)
+    assert sorted(workers_of(training)) == sorted(processes)
+    done = await muster.in_phase(training, "succeeded", "failed")
+    assert (done.phase, done.attempt) == ("succeeded", 1)
+    assert (await muster.events(training))[: len(ONCE)] == ONCE
+    assert (await muster.run("doctor")).code == 0
+
+
+async def test_down_and_up_again_with_a_training_between(muster: Muster) -> None:
+    await muster.up()
+    training = await muster.submit(training_file(muster.folder, "training", 200))
+    await muster.prints(training, "step=5 ")
+    down = await muster.ok("down")
+    assert "stopped Muster" in down.out
+    assert "2 worker process(es) keep running" in down.out
+    assert len(workers_of(training)) == 2
+    refused = await muster.run("list")
+    assert refused.code == 5
+    assert "muster up" in refused.err
+    await muster.up()
+    done = await muster.in_phase(training, "succeeded", "failed")
+    assert (done.phase, done.attempt) == ("succeeded", 1)
+
+
+async def test_down_with_workers_leaves_nothing(muster: Muster) -> None:
+    await muster.up()
+    training = await muster.submit(training_file(muster.folder, "training", 4000))
+    await muster.prints(training, "step=5 ")
+    pid, server = muster.pid(), muster.nats_pid()
+    down = await muster.ok("down", "--workers", "--json")
+    assert down.json == {
+        "up": pid,
+        "killed": False,
+        "nats": server,
+        "workers": 2,
+        "workers_left": 0,
+    }
+    assert workers_of(training) == []
+    assert [start_mark(process) for process in (pid, server)] == [None, None]
+    again = await muster.ok("down")
+    assert "no Muster was running" in again.out
