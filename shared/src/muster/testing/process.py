@@ -18,7 +18,7 @@ from muster.log.memory import LogFault, MemoryLog, Store
 from muster.runtime.database import Database
 from muster.runtime.ids import Ids
 from muster.runtime.service import Loop, Runtime, Service
-from muster.testing.gates import ProcessHooks, Task
+from muster.testing.gates import Mood, ProcessHooks, Task
 from muster.testing.memory_bus import MemoryBus, ProcessBus
 from muster.testing.virtual_time import ProcessClock, VirtualTime
 
@@ -64,11 +64,12 @@ class Life(StrEnum):
 
 @dataclass(slots=True, eq=False)
 class Turning:
-    """A loop of a process. due: a true second. seen: the world's activity at its last turn."""
+    """A loop of a process. due, turned_at: true seconds. seen: the activity at that turn."""
 
     loop: Loop
     due: float
     busy: bool = False
+    turned_at: float = 0.0
     seen: int = -1
 
 
@@ -81,6 +82,7 @@ class Site:
     bus: MemoryBus
     ids: Ids
     state_dir: Path
+    mood: Mood = field(default_factory=Mood)
     engines: dict[str, Engine] = field(default_factory=dict)
 
 
@@ -97,7 +99,7 @@ class Process:
         self.paused_until = 0.0
         self.restart_at = 0.0
         self.lives = 0
-        self._hooks = ProcessHooks()
+        self._hooks = ProcessHooks(site.mood)
         self._clock = ProcessClock(site.time)
 
     @property
@@ -108,7 +110,7 @@ class Process:
     def boot(self) -> Service:
         """Build the service afresh: nothing of an earlier life is left in memory."""
         self.lives += 1
-        self._hooks = hooks = ProcessHooks()
+        self._hooks = hooks = ProcessHooks(self._site.mood)
         self._clock = ProcessClock(self._site.time)
         service = self.plan.build(self._runtime(hooks), hooks)
         self.life = Life.STARTING

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from muster.testing.process import Life, Process
+from muster.testing.process import Life, Process, Turning
 from muster.testing.violation import Violation
 from muster.testing.world import World
 
-IDLE_S = 30.0
-"""Longest jump while nothing happens: every loop looks at the world at least so often."""
 AT_ONE_INSTANT = 20_000
 """More steps than this without time passing is work that makes itself."""
 
@@ -87,10 +85,17 @@ def _turn(world: World) -> bool:
         if process.life is not Life.UP:
             continue
         for turning in process.turning:
-            if not turning.busy and turning.due <= world.time.elapsed:
+            if not turning.busy and _due(world, turning) <= world.time.elapsed:
                 world.turn(process, turning)
                 return True
     return False
+
+
+def _due(world: World, turning: Turning) -> float:
+    """A loop that has seen everything may wait longer than it would; late turns are allowed."""
+    if turning.seen != world.activity:
+        return turning.due
+    return max(turning.due, turning.turned_at + world.idle_s)
 
 
 def advance(world: World, seconds: float, until: Callable[[World], bool] | None = None) -> None:
@@ -105,7 +110,6 @@ def advance(world: World, seconds: float, until: Callable[[World], bool] | None 
 def _next(world: World) -> float:
     """Return the true second of the next thing to do; loops that see nothing new may wait."""
     now = world.time.elapsed
-    turning = [t for p in world.processes if p.life is Life.UP for t in p.turning if not t.busy]
-    restless = any(t.seen != world.activity for t in turning)
-    loops = [t.due for t in turning if t.due > now] if restless else [now + IDLE_S]
-    return min([*loops, *world.next_times()], default=now + IDLE_S)
+    up = [p for p in world.processes if p.life is Life.UP]
+    loops = [due for p in up for t in p.turning if not t.busy and (due := _due(world, t)) > now]
+    return min([*loops, *world.next_times()], default=now + world.idle_s)

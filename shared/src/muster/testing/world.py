@@ -19,12 +19,14 @@ from muster.log.memory import LogFault, Store
 from muster.testing.dice import Dice
 from muster.testing.durables import Delivery, Durable
 from muster.testing.faults import CALM, Faults
-from muster.testing.gates import Task
+from muster.testing.gates import Mood, Task
 from muster.testing.memory_bus import MemoryBus
 from muster.testing.process import Life, Process, ServicePlan, Site, Turning
 from muster.testing.violation import Violation
 from muster.testing.virtual_time import VirtualTime
 
+IDLE_S = 30.0
+"""While nothing happens every loop looks at the world so often, and no more."""
 RESTART_S = 5.0
 FAILED_LOOP_S = 1.0
 SYNCHRONISE_S = 60.0
@@ -87,7 +89,9 @@ class World:
         self.activity = 0
         self._ids = 0
         self._synchronise_at = SYNCHRONISE_S
-        site = Site(self.store, self.time, self.bus, self.new_id, state_dir)
+        self.mood = Mood()
+        self.idle_s = IDLE_S
+        site = Site(self.store, self.time, self.bus, self.new_id, state_dir, self.mood)
         self.processes = [
             Process(plan, number, site) for plan in plans for number in range(plan.replicas)
         ]
@@ -183,7 +187,7 @@ class World:
     def turn(self, process: Process, turning: Turning) -> None:
         """Let a loop do one turn."""
         turning.busy = True
-        turning.seen = self.activity
+        turning.seen, turning.turned_at = self.activity, self.time.elapsed
 
         def finished(error: Exception | None) -> None:
             turning.busy = False

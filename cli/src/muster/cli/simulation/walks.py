@@ -25,6 +25,8 @@ from muster.testing.violation import Violation
 from muster.testing.walk import step
 from muster.testing.world import World
 
+IDLE_S = 150.0
+"""Then loops need not turn more often than this while nothing happens."""
 CALM_S = 20 * 3600.0
 """After the faults, so long until every job must be over."""
 
@@ -101,7 +103,7 @@ def _prepare(seed: int, faults: Faults | None, plans: Plans) -> tuple[Installati
 def _calm_down(installation: Installation, users: Users) -> None:
     """Faults stop, machines are back and open again; then time passes."""
     world = installation.world
-    world.faults = CALM
+    world.faults, world.mood.hurried, world.idle_s = CALM, True, IDLE_S
     for process in world.processes:
         process.paused_until = 0.0
         process.clock.synchronise()
