@@ -251,3 +251,9 @@ def test_a_job_that_waits_for_its_time_is_passed_over() -> None:
 def test_a_demand_of_nothing_fits_anywhere() -> None:
     assert demand(gpus=0).gpus == 0
     assert set(placements(decide([node("n1", gpus=0)], [queued("j", gpus=0)]))) == {"j"}
+
+
+def test_a_job_stays_in_its_zone() -> None:
+    nodes = [node("n1", zone="a"), node("n2", zone="b")]
+    assert placements(decide(nodes, [queued("g", zone="b")])) == {"g": {"n2": ("worker-0",)}}
+    assert placements(decide(nodes, [queued("g", zone="c")])) == {}

@@ -80,7 +80,7 @@ class Demand(Frozen):
 
     priority: 1-99, higher first; None for idle jobs, which have none. (What may be None must be
     None when it is left out: absent is how None travels.)
-    queue: None when auto-queue is off. Times are seconds.
+    zone: None = any. queue: None when auto-queue is off. Times are seconds.
     """
 
     type: JobType
@@ -90,6 +90,7 @@ class Demand(Frozen):
     guarantee: bool = False
     stability_level: StabilityLevel | None = None
     node_policy: NodePolicy | None = None
+    zone: str | None = None
     queue: QueueLimits | None = None
     max_restarts: int = 0
     restart_exit_codes: tuple[tuple[int, int], ...] = ()

@@ -245,8 +245,9 @@ def _scheduled(state: JobState, fact: f.Scheduled, at: datetime) -> Changes:
 
 
 def _unscheduled(state: JobState, fact: f.Unscheduled, at: datetime) -> Changes:
-    if state.launched:
-        raise IllegalEdge("unscheduled cannot follow launching")
+    if state.launched or state.due(DeadlineKind.PLAN) is None:
+        # also not after a restart in place: workers of the attempt before may still be there
+        raise IllegalEdge("unscheduled is for a placement that nothing was launched on")
     why = reason(ReasonCode.PLAN_WITHDRAWN, why=fact.cause.value)
     return {**_back_to_entry(state, at), "reason": why}
 
@@ -408,6 +409,8 @@ def _hung(state: JobState, fact: f.Hung, at: datetime) -> Changes:
 
 
 def _restarted(state: JobState, fact: f.Restarted, at: datetime) -> Changes:
+    if state.eviction is not None:
+        raise IllegalEdge("restarted cannot follow an order to leave the nodes")
     ledgers = state.ledgers.model_copy(update={"restarts": state.ledgers.restarts + 1})
     start = _after(at, state.demand.grace_s + state.demand.start_deadline_s)
     return {

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import ClassVar
+from typing import Annotated, ClassVar
+
+from pydantic import Field
 
 from muster.domain.causes import EvictionCause
 from muster.domain.demand import Demand, QueueLimits
@@ -171,7 +173,7 @@ class WorkersFailed(OfAttempt):
     """At least one worker ended badly; first is the one that ended first."""
 
     event: ClassVar[str] = "workers_failed"
-    failures: tuple[WorkerFailure, ...]
+    failures: Annotated[tuple[WorkerFailure, ...], Field(min_length=1)]
 
 
 class Succeeded(OfAttempt):

@@ -18,7 +18,10 @@ Token = Annotated[str, Field(pattern=TOKEN_PATTERN)]
 
 
 def _to_utc(value: datetime) -> datetime:
-    return value.astimezone(UTC)
+    try:
+        return value.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError("outside of the years that can be told in UTC") from error
 
 
 Instant = Annotated[AwareDatetime, AfterValidator(_to_utc)]
@@ -26,12 +29,12 @@ Instant = Annotated[AwareDatetime, AfterValidator(_to_utc)]
 
 
 class Frozen(BaseModel):
-    """A value that never changes; unknown fields are refused."""
+    """A value that never changes; unknown fields are refused, and numbers that JSON cannot tell."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class Strict(Frozen):
     """A value written by people or other systems: types are taken literally, no coercion."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, strict=True)

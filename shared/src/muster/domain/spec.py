@@ -27,11 +27,15 @@ from muster.domain.model import Strict, Token
 
 PRIORITIES = {"low": 10, "normal": 50, "high": 90}
 DEFAULT_HOLD_S = 600
+MAX_RUNTIME_S = 315_360_000
+"""Ten years: further ahead, an instant may have no date."""
+
+
+_JOB_TYPES = {member.value.lower(): member for member in JobType}
 
 
 def _any_case(value: object) -> object:
-    known = {member.value.lower(): member for member in JobType}
-    return known.get(value.lower(), value) if isinstance(value, str) else value
+    return _JOB_TYPES.get(value.lower(), value) if isinstance(value, str) else value
 
 
 Name = Annotated[str, Field(pattern=r"^[a-z]([-a-z0-9]*[a-z0-9])?$", min_length=1, max_length=40)]
@@ -181,7 +185,7 @@ class RayHeadSpec(Strict):
     """The head of a Ray cluster; it holds resources beside the workers."""
 
     gpus: GpuCount = 0
-    cpus: Annotated[float, Field(ge=0)] = 1
+    cpus: Annotated[float, Field(ge=0, le=4096)] = 1
     memory_mib: Annotated[int, Field(ge=0)] = 0
 
 
@@ -214,7 +218,7 @@ class JobSpec(Strict):
     labels: Mapping[str, str] = {}
     metrics: MetricsSpec | None = None
     notifications: Annotated[tuple[NotificationSpec, ...], Field(max_length=20)] = ()
-    max_runtime_s: Annotated[int, Field(ge=1)] | None = None
+    max_runtime_s: Annotated[int, Field(ge=1, le=MAX_RUNTIME_S)] | None = None
     start_deadline_s: Annotated[int, Field(ge=1, le=86400)] = 900
     grace_s: Annotated[int, Field(ge=1, le=600)] = 30
     ray: RaySpec | None = None
@@ -231,6 +235,7 @@ class JobSpec(Strict):
             guarantee=resource.guarantee,
             stability_level=resource.stability_level,
             node_policy=_policy(self.node_policy),
+            zone=resource.zone,
             queue=queue_limits(self.auto_queue),
             max_restarts=_restarts(self.fault_tolerance),
             restart_exit_codes=exit_codes(self.fault_tolerance.exit_codes),

@@ -24,6 +24,7 @@ class Shut(StrEnum):
     DRAINING = "draining"
     CORDONED = "cordoned"
     POLICY = "policy"
+    ZONE = "zone"
     AVOID = "avoid"
     SPOT = "spot"
 
@@ -52,6 +53,8 @@ def barred(node: NodeState, demand: Demand, policy: Policy) -> Shut | None:
     """Return what keeps a job off a node whatever the node's condition, None if nothing does."""
     if demand.node_policy is not None and not demand.node_policy.allows(node.node):
         return Shut.POLICY
+    if demand.zone is not None and demand.zone != node.shape.zone:
+        return Shut.ZONE
     if node.shape.spot and (demand.guarantee or demand.resource_class not in policy.on_spot):
         return Shut.SPOT
     return None

@@ -24,6 +24,7 @@ def shape_of(state: JobState, policy: Policy) -> Shape:
     return (
         tuple(sorted(_role_shape(role) for role in demand.roles)),
         (nodes.type, nodes.nodes) if nodes else None,
+        demand.zone,
         state.avoid,
         demand.tier < 2,
         demand.resource_class in policy.on_spot and not demand.guarantee,

@@ -71,6 +71,7 @@ SHUT = {
     Shut.DRAINING: Text("{node}: is being drained", "{node}：正在排空"),
     Shut.CORDONED: Text("{node}: closed to new work", "{node}：已停止接收新任务"),
     Shut.POLICY: Text("{node}: excluded by the job's node policy", "{node}：被任务的节点策略排除"),
+    Shut.ZONE: Text("{node}: in another zone than the job's", "{node}：不在任务指定的可用区"),
     Shut.AVOID: Text(
         "{node}: avoided after a failure of this job there", "{node}：该任务曾在此故障，已避开"
     ),
