@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
@@ -10,13 +14,14 @@ import sqlalchemy as sa
 from muster.bus import Trigger
 from muster.domain import facts as f
 from muster.domain.edges import Owner
-from muster.domain.errors import Permanent
+from muster.domain.errors import Permanent, Temporary
 from muster.domain.phases import Phase
+from muster.gateway.settings import GatewaySettings
 from muster.gateway.store import export
 from muster.gateway.store.tables import events, jobs
 from muster.gateway.store.writing import AnotherLog
 from muster.runtime.database import Database
-from tests.gateway.worlds import START, TENANT, Gateway, World, rows
+from tests.gateway.worlds import START, TENANT, Gateway, World, opened, rows, sqlite_url
 
 
 async def last_event(world: World, job: str) -> str:
@@ -160,3 +165,51 @@ async def test_a_sequence_with_another_event_means_another_log(
 async def test_what_is_no_event_is_for_a_person(gateway: Gateway) -> None:
     with pytest.raises(Permanent):
         await gateway.handlers.on_event(Trigger("jobs.a.b.c", 1, START, 1, b"{"))
+
+
+async def test_what_waits_at_once_is_kept_together_and_each_sees_to_its_own(
+    world: World, tmp_path: Path
+) -> None:
+    for number in range(10):
+        await world.ended(f"j{number}")
+    with opened(sqlite_url(tmp_path), threaded=True) as database:
+        gateway = Gateway(world, database, GatewaySettings())
+        triggers = list(world.triggers())
+        await asyncio.gather(*(gateway.handlers.on_event(trigger) for trigger in triggers))
+        assert len(rows(database, events)) == len(triggers)
+        await gateway.feed()
+        assert [await last_event(world, f"j{n}") for n in range(10)] == ["archived"] * 10
+
+
+async def test_a_helper_that_fails_takes_nobody_elses_event_along(
+    gateway: Gateway, world: World, database: Database
+) -> None:
+    """Both wait; the first one's transaction fails with the second one's event in it."""
+    await world.queued("j1")
+    first, second = world.triggers()
+    failing = 2
+
+    def put(work: Callable[[sa.Connection], object]) -> object:
+        nonlocal failing
+        with database.engine.begin() as connection:
+            result = work(connection)
+            failing -= 1
+            if failing >= 0:
+                connection.rollback()
+                raise Temporary("the commit failed")
+            return result
+
+    async def run(work: Callable[[sa.Connection], object]) -> object:
+        await asyncio.sleep(0)
+        return put(work)
+
+    database.run = run  # type: ignore[assignment, method-assign]
+    told = await asyncio.gather(
+        *(gateway.handlers.on_event(trigger) for trigger in (first, second)),
+        return_exceptions=True,
+    )
+    assert [type(result) for result in told] == [Temporary, Temporary]
+    assert rows(database, events) == []
+    for trigger in (first, second):
+        await gateway.handlers.on_event(replace(trigger, delivered=2))
+    assert [row["seq"] for row in rows(database, events)] == [1, 2]

@@ -97,11 +97,11 @@ class Gateway:
 
 
 @contextmanager
-def opened(url: str) -> Iterator[Database]:
-    """A migrated archive, in the caller's thread."""
+def opened(url: str, *, threaded: bool = False) -> Iterator[Database]:
+    """A migrated archive, in the caller's thread unless told otherwise."""
     engine = open_engine(url)
     migrate(engine, MIGRATIONS, Owner.GATEWAY.value)
-    database = Database(engine, threaded=False)
+    database = Database(engine, threaded=threaded)
     try:
         yield database
     finally:

@@ -6,7 +6,8 @@ or a restored database left undone. What is missing is read from the log again w
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import islice
 
@@ -16,6 +17,7 @@ from sqlalchemy import Connection
 from muster.bus import Trigger
 from muster.contracts import subjects
 from muster.domain.errors import Permanent
+from muster.domain.state import JobState
 from muster.gateway.core.history import archive, may_be_archived, may_be_trimmed, missing
 from muster.gateway.core.view import SeenJob, View
 from muster.gateway.settings import GatewaySettings
@@ -27,6 +29,8 @@ from muster.runtime.journal import Journal
 
 SWEPT = 50
 """Jobs that one sweep looks at."""
+TOGETHER = 100
+"""Events that are kept in one transaction."""
 CONFIRMED = 500
 """Archived jobs that are handed over to the archive in one go."""
 
@@ -40,6 +44,7 @@ class Handlers:
         self._journal, self._database, self._view = journal, database, view
         self._settings = settings
         self._lost: dict[tuple[str, str], int] = {}
+        self._waiting: deque[Stored] = deque()
 
     # --- an event came -------------------------------------------------------------------------
 
@@ -48,9 +53,33 @@ class Handlers:
         if trigger.event is None:
             raise Permanent("no event that this version can read")
         stored = Stored(trigger.seq, trigger.at, trigger.event, trigger.body)
-        whole = await self._database.run(partial(_keep, stored=stored))
+        alone = trigger.delivered > 1  # what failed in company is tried by itself
+        if not alone:
+            self._waiting.append(stored)
+        whole = await self._database.run(partial(self._keep, mine=stored, alone=alone))
         if whole is not None:
             await self._archive(whole)
+
+    def _keep(self, connection: Connection, mine: Stored, *, alone: bool) -> SeenJob | None:
+        """Put an event; return its job when it may be archived and its history is whole.
+
+        A commit costs more than what is in it, so whoever has the database puts what waits for it
+        too. That is help and no promise: each looks for its own event, since the helper may fail.
+        """
+        if not search.has(connection, mine.event.id):
+            writing.put(connection, mine)
+            for stored in () if alone else self._others(mine):
+                writing.put(connection, stored)
+        return _whole(connection, mine.state)
+
+    def _others(self, mine: Stored) -> Iterator[Stored]:
+        for _ in range(TOGETHER):
+            try:
+                stored = self._waiting.popleft()
+            except IndexError:
+                return
+            if stored is not mine:
+                yield stored
 
     async def _archive(self, whole: SeenJob) -> None:
         """Say that the archive has everything up to what was seen; no more if more has happened."""
@@ -135,10 +164,8 @@ class Handlers:
         return missing(found, seen.state.version)
 
 
-def _keep(connection: Connection, stored: Stored) -> SeenJob | None:
-    """Put an event; return its job when it may be archived and its history is whole."""
-    writing.put(connection, stored)
-    state = stored.state
+def _whole(connection: Connection, state: JobState | None) -> SeenJob | None:
+    """Return the job of an event when it may be archived and nothing of its history is missing."""
     if state is None:
         return None
     seen = search.unarchived_end(connection, state.tenant, state.job)

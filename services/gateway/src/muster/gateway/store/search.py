@@ -94,6 +94,11 @@ def job(connection: sa.Connection, tenant: str, name: str) -> SeenJob | None:
     return None if row is None else _seen(*row)
 
 
+def has(connection: sa.Connection, event: str) -> bool:
+    """Tell whether an event of this id is there."""
+    return connection.scalar(sa.select(events.c.seq).where(events.c.id == event)) is not None
+
+
 def versions(connection: sa.Connection, tenant: str, name: str) -> list[int]:
     """Return which versions of a job are there, in order."""
     query = (
