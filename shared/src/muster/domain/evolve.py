@@ -36,6 +36,7 @@ Changes = dict[str, Any]
 
 START_BUDGET = 3
 INFRASTRUCTURE_WINDOW = timedelta(hours=24)
+_AFTER_ARCHIVING = frozenset({"relabelled", "shared"})
 
 
 def evolve(
@@ -51,13 +52,15 @@ def evolve(
         return _submitted(fact, at)
     if isinstance(fact, f.OfAttempt) and fact.attempt != state.attempt:
         raise IllegalEdge(f"{fact.event} of attempt {fact.attempt}: now is {state.attempt}")
+    if state.archived and fact.event not in _AFTER_ARCHIVING:
+        raise IllegalEdge(f"{fact.event} cannot follow archived")
     changes = _EFFECTS[type(fact)](state, fact, at)
     phase = changes.get("phase", state.phase)
     check_target(fact.event, state.phase, phase)
     changes["version"] = state.version + 1
     if phase is not state.phase or fact.event == "requeued":
         changes["since"] = at
-    changes["shown"] = _shown(state, phase, fact)
+    changes["shown"] = _shown(state, phase, fact, changes.get("one_shot", state.one_shot))
     if isinstance(fact, f.Asked):
         changes["requests"] = (*state.requests, fact.request)[-KNOWN_REQUESTS:]
     return state.model_copy(update=changes)
@@ -78,16 +81,14 @@ def _any_owner(fact: f.Fact) -> Owner:
 # --- what is shown -----------------------------------------------------------------------------
 
 
-def _shown(state: JobState, phase: Phase, fact: f.Fact) -> Shown:
+def _shown(state: JobState, phase: Phase, fact: f.Fact, one_shot: bool) -> Shown:
     match phase:
         case Phase.INTERRUPTED:
             return state.shown
         case Phase.FAULTED:
             return Shown.HANDLING_FAULT
         case Phase.QUEUED:
-            one_shot = fact.one_shot if isinstance(fact, f.Requeued) else state.one_shot
-            first = isinstance(fact, f.Admitted) and _is_one_shot(state.demand)
-            return Shown.SUBMITTED if one_shot or first else Shown.QUEUED
+            return Shown.SUBMITTED if one_shot else Shown.QUEUED
         case Phase.STARTING:
             again = isinstance(fact, f.Restarted) or state.shown is Shown.RESTARTING
             return Shown.RESTARTING if again else Shown.STARTING
@@ -138,7 +139,13 @@ _QUEUE_CLOCKS = (DeadlineKind.QUEUE, DeadlineKind.ROUND)
 
 
 def _entry_is_over(state: JobState) -> bool:
-    """Whether the job has run since it entered the queue: that queueing has ended."""
+    """Whether the job has run since it entered the queue: that queueing has ended.
+
+    `started` stops the clock of an entry, so one that still goes has not ended; instants alone
+    cannot tell where one equals the other.
+    """
+    if any(kind in state.deadlines for kind in _QUEUE_CLOCKS):
+        return False
     return bool(state.started_at and state.entered_at and state.started_at >= state.entered_at)
 
 
@@ -307,9 +314,10 @@ def _preempted(state: JobState, fact: f.Preempted, at: datetime) -> Changes:
 
 def _grace_shortened(state: JobState, fact: f.GraceShortened, at: datetime) -> Changes:
     nearer = min(fact.deadline, state.deadlines.get(DeadlineKind.GRACE, fact.deadline))
-    release = nearer + timedelta(seconds=RELEASE_MARGIN_S)
-    clocks = {DeadlineKind.GRACE: nearer, DeadlineKind.RELEASE: release}
-    return {"deadlines": {**state.deadlines, **clocks}}
+    clocks = {**state.deadlines, DeadlineKind.GRACE: nearer}
+    if DeadlineKind.RELEASE in clocks:  # not again once it was told
+        clocks[DeadlineKind.RELEASE] = _after(nearer, RELEASE_MARGIN_S)
+    return {"deadlines": clocks}
 
 
 def _signalled(state: JobState, fact: f.Signalled, at: datetime) -> Changes:
@@ -508,8 +516,11 @@ def _resumed(state: JobState, fact: f.Resumed, at: datetime) -> Changes:
 def _respecified(state: JobState, fact: f.Respecified, at: datetime) -> Changes:
     if state.phase is not Phase.QUEUED:
         return {"demand": fact.demand}
-    clocks = _queue_deadlines(fact.demand.queue, state.one_shot, state.entered_at or at)
-    return {"demand": fact.demand, "deadlines": clocks}
+    one_shot = _is_one_shot(fact.demand)
+    clocks = _queue_deadlines(fact.demand.queue, False, state.entered_at or at)
+    if one_shot:  # its wait for a round goes on, or begins
+        clocks = {DeadlineKind.ROUND: state.due(DeadlineKind.ROUND) or _after(at, ROUND_S)}
+    return {"demand": fact.demand, "deadlines": clocks, "one_shot": one_shot}
 
 
 def _prioritised(state: JobState, fact: f.Prioritised, at: datetime) -> Changes:
