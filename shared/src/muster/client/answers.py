@@ -30,7 +30,10 @@ from muster.domain.errors import Permanent, Temporary
 
 LOOK_S = 0.25
 MAX_LOOK_S = 2.0
+STORED_S = 1.0
 SOURCE = "muster/client"
+
+_LAST = f"STREAM.MSG.GET.{Stream.ANSWERS}"
 
 
 class NoAnswer(Temporary):
@@ -125,24 +128,20 @@ class Answers:
     async def _wait(
         self, listening: Subscription, tenant: str, request: str, end: float
     ) -> Answer | None:
+        """Listen, look, listen longer. Who may not look, as many outside, hears it all the same."""
         look = LOOK_S
         while True:
-            stored = await self._stored(tenant, request)
-            if stored is not None:
-                return stored
-            left = end - asyncio.get_running_loop().time()
-            if left <= 0:
-                return None
-            heard = await _heard(listening, min(look, left))
-            if heard is not None:
-                return heard
+            left = max(0.0, end - asyncio.get_running_loop().time())
+            answer = await _heard(listening, min(look, left)) or await self._stored(tenant, request)
+            if answer is not None or not left:
+                return answer
             look = min(2 * look, MAX_LOOK_S)
 
     async def _stored(self, tenant: str, request: str) -> Answer | None:
         """Ask the stream's leader; None when it has no answer, or cannot be asked just now."""
         question = {"last_by_subj": subjects.answer_subject(tenant, request)}
         try:
-            found = await call(self._connection, f"STREAM.MSG.GET.{Stream.ANSWERS}", question)
+            found = await call(self._connection, _LAST, question, timeout=STORED_S)
         except Refused as refused:
             if refused.err_code in NOT_FOUND or not refused.is_final:
                 return None
@@ -154,7 +153,7 @@ class Answers:
 
 async def _heard(listening: Subscription, seconds: float) -> Answer | None:
     try:
-        message = await listening.next_msg(timeout=seconds)
+        message = await listening.next_msg(timeout=max(seconds, 0.001))
     except NatsTimeout:
         return None
     except NatsError as error:

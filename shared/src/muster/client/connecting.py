@@ -27,11 +27,13 @@ async def connect(
     *,
     credentials: Path | None = None,
     name: str = "muster-client",
+    inbox: str = "_INBOX",
     wait: float = 5.0,
 ) -> AsyncIterator[MusterClient]:
     """Have a client while the block runs.
 
-    url: one or several, comma-separated; may carry a token. wait: seconds for the first connection.
+    url: one or several, comma-separated; may carry a token or a user and password. inbox: prefix of
+    reply subjects, where permissions ask for one. wait: seconds for the first connection.
     Raises Temporary when nobody answers.
     """
     try:
@@ -39,6 +41,7 @@ async def connect(
             connection = await nats.connect(
                 servers=[server.strip() for server in url.split(",")],
                 name=name,
+                inbox_prefix=inbox,
                 user_credentials=str(credentials) if credentials else None,
                 max_reconnect_attempts=-1,
                 reconnect_time_wait=RECONNECT_S,
