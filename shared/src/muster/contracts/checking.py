@@ -6,10 +6,13 @@ The offending value is never repeated: it may be a secret.
 
 from __future__ import annotations
 
+import builtins
 import difflib
 import re
+import types
+from collections import abc
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -73,7 +76,7 @@ def _violations(error: ValidationError, model: type[BaseModel], root: str) -> It
 
 
 def _one(entry: Mapping[str, Any], model: type[BaseModel], root: str) -> Violation:
-    location = tuple(part for part in entry["loc"] if not _is_branch(part))
+    location = _without_branches(model, entry["loc"])
     path, dotted = json_path(root, location), ".".join(str(part) for part in location)
     match entry["type"]:
         case "extra_forbidden":
@@ -89,12 +92,46 @@ def _one(entry: Mapping[str, Any], model: type[BaseModel], root: str) -> Violati
             return violation("E_TYPE", path, field=dotted or "$", detail=entry["msg"])
 
 
-def _is_branch(part: int | str) -> bool:
-    """Tell a union's branch name, which pydantic puts into locations, from a field's name."""
-    return (
-        isinstance(part, str)
-        and re.search(r"[\[\](),]|^constrained-|^literal|^int$", part) is not None
-    )
+def _without_branches(
+    model: type[BaseModel], location: Iterable[int | str]
+) -> tuple[int | str, ...]:
+    """Drop the names of a union's branches, which pydantic puts behind the name of the field.
+
+    What a part is, only its place can tell: a label may have any name.
+    """
+    here: Any = model
+    parts: list[int | str] = []
+    for part in location:
+        inner = _inside(here, part)
+        if inner is not None:
+            parts.append(part)
+            here = inner
+    return tuple(parts)
+
+
+def _inside(annotation: Any, part: int | str) -> Any | None:
+    """Return what stands at a part of a value; None where a value has no parts."""
+    here = _bare(annotation)
+    if isinstance(here, type) and issubclass(here, BaseModel):
+        field = here.model_fields.get(str(part))
+        return field.annotation if field else object
+    match get_origin(here):
+        case builtins.tuple:
+            return get_args(here)[0]
+        case abc.Mapping:
+            return get_args(here)[1]
+    return None
+
+
+def _bare(annotation: Any) -> Any:
+    """Return an annotation without its constraints and without `| None`."""
+    while True:
+        inner = [each for each in get_args(annotation) if each is not type(None)]
+        origin = get_origin(annotation)
+        if origin is Annotated or (origin in {Union, types.UnionType} and len(inner) == 1):
+            annotation = inner[0]
+        else:
+            return annotation
 
 
 def _unknown(model: type[BaseModel], location: tuple[int | str, ...], path: str) -> Violation:
@@ -107,23 +144,7 @@ def _unknown(model: type[BaseModel], location: tuple[int | str, ...], path: str)
 
 
 def _fields_at(model: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:
-    here: type[BaseModel] = model
+    here: Any = model
     for part in location:
-        if isinstance(part, int):
-            continue
-        field = here.model_fields.get(part)
-        inner = _model_in(field.annotation) if field else None
-        if inner is None:
-            return []
-        here = inner
+        here = _bare(_inside(here, part))
     return list(here.model_fields)
-
-
-def _model_in(annotation: Any) -> type[BaseModel] | None:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    for inner in getattr(annotation, "__args__", ()):
-        found = _model_in(inner)
-        if found is not None:
-            return found
-    return None

@@ -13,7 +13,7 @@ from muster.domain.errors import Permanent
 from muster.domain.model import TOKEN_PATTERN
 
 _TOKEN = re.compile(TOKEN_PATTERN)
-_PLAIN = re.compile(r"[A-Za-z0-9-]")
+_PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-")
 
 ALL_JOBS = "jobs.>"
 ALL_POOLS = "pools.>"
@@ -32,26 +32,35 @@ class BadSubject(Permanent):
 
 def token(value: str) -> str:
     """Return `value` when it can stand in a subject. Raises BadSubject."""
-    if not _TOKEN.match(value):
+    if not _TOKEN.fullmatch(value):
         raise BadSubject(f"{value!r} is not a token: 1-128 of A-Z a-z 0-9 _ -")
     return value
 
 
 def escape(name: str) -> str:
-    """Turn any name (a node's, say) into a token, reversibly: other bytes become _xx in hex."""
-    return "".join(
-        char if _PLAIN.match(char) else "".join(f"_{byte:02x}" for byte in char.encode())
-        for char in name
-    )
+    """Turn any name (a node's, say) into a token, reversibly: other bytes become _xx in hex.
+
+    Raises BadSubject for a name that is empty or no text.
+    """
+    try:
+        raw = name.encode()
+    except UnicodeEncodeError as error:
+        raise BadSubject(f"{name!r} is no text") from error
+    if not raw:
+        raise BadSubject("an empty name cannot stand in a subject")
+    return "".join(chr(byte) if byte in _PLAIN else f"_{byte:02x}" for byte in raw)
 
 
 def unescape(text: str) -> str:
-    """Return the name that `escape` made the token from. Raises BadSubject."""
-    raw = re.sub(rb"_([0-9a-f]{2})", lambda m: bytes([int(m[1], 16)]), text.encode())
+    """Return the name that `escape` made the token from. Raises BadSubject for any other text."""
     try:
-        return raw.decode()
-    except UnicodeDecodeError as error:
+        raw = re.sub(rb"_([0-9a-f]{2})", lambda m: bytes([int(m[1], 16)]), text.encode())
+        name = raw.decode()
+    except UnicodeError as error:
         raise BadSubject(f"{text!r} is not an escaped name") from error
+    if escape(name) != text:  # two subjects must never mean one name
+        raise BadSubject(f"{text!r} is not an escaped name")
+    return name
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,13 +180,13 @@ def parse(subject: str) -> Address:
     """Read a subject. Raises BadSubject for any that Muster does not use."""
     match subject.split("."):
         case ["jobs", tenant, job, event]:
-            return Address("job", (tenant, job), event)
+            return Address("job", (token(tenant), token(job)), token(event))
         case ["pools", pool, "nodes", node, event]:
-            return Address("node", (pool, unescape(node)), event)
+            return Address("node", (token(pool), unescape(node)), token(event))
         case ["pools", pool, event]:
-            return Address("pool", (pool,), event)
+            return Address("pool", (token(pool),), token(event))
         case ["clusters", cluster, event]:
-            return Address("cluster", (cluster,), event)
+            return Address("cluster", (token(cluster),), token(event))
         case ["requests", tenant, verb]:
-            return Address("request", (tenant,), verb)
+            return Address("request", (token(tenant),), token(verb))
     raise BadSubject(f"no meaning for subject {subject!r}")

@@ -27,7 +27,7 @@ def type_of(body: bytes) -> str | None:
     """Return the `type` of a message, or None when it is not a JSON object that has one."""
     try:
         value = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     found = value.get("type") if isinstance(value, dict) else None
     return found if isinstance(found, str) else None
@@ -35,7 +35,10 @@ def type_of(body: bytes) -> str | None:
 
 def upcast(body: bytes, current: str) -> bytes:
     """Return the message as the current version. Raises NoUpcaster or ValueError (not JSON)."""
-    value = json.loads(body)
+    try:
+        value = json.loads(body)
+    except RecursionError as error:
+        raise NoUpcaster("the message is nested too deep") from error
     if not isinstance(value, dict) or not isinstance(value.get("type"), str):
         raise NoUpcaster("the message is not a JSON object with a type")
     while value["type"] != current:
@@ -52,4 +55,7 @@ def _step(value: dict[str, Any], current: str) -> dict[str, Any]:
     upcaster = UPCASTERS.get(value["type"])
     if upcaster is None:
         raise NoUpcaster(f"no upcaster from {value['type']} to {current}")
-    return {**upcaster(value), "type": f"{found[1]}.v{int(found[2]) + 1}"}
+    try:
+        return {**upcaster(value), "type": f"{found[1]}.v{int(found[2]) + 1}"}
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise NoUpcaster(f"no {value['type']} inside: {type(error).__name__}") from error
