@@ -142,7 +142,7 @@ def read_event(subject: str, body: bytes) -> Event:
         address = subjects.parse(subject)
         current, model = EVENT_MODELS[address.kind, address.event]
     except (subjects.BadSubject, KeyError) as error:
-        raise UnreadableEvent(f"no event is known on subject {subject}") from error
+        raise UnreadableEvent(f"no event is known on subject {subject!r}") from error
     try:
         event = model.model_validate_json(body)
         if event.type == current:
@@ -163,9 +163,11 @@ def _read_old(subject: str, body: bytes, current: str, model: type[Envelope[Any]
 def _belongs(event: Event, subject: str) -> Event:
     if event.subject != subject:
         raise UnreadableEvent(f"an event for {event.subject} came on {subject}")
-    state = getattr(event.data, "job", None)
-    if state is not None and subjects.parse(subject).names != (state.tenant, state.job):
-        raise UnreadableEvent(f"the job inside is not the job of {subject}")
+    match event.data:
+        case JobData(job=job) if (job.tenant, job.job) != subjects.parse(subject).names:
+            raise UnreadableEvent(f"the job inside is not the job of {subject}")
+        case NodeData(node=node) if (node.pool, node.node) != subjects.parse(subject).names:
+            raise UnreadableEvent(f"the node inside is not the node of {subject}")
     return event
 
 
