@@ -68,8 +68,8 @@ class Deadlines:
         """
         now = self._clock.now()
         for alarm in alarms_of(state, self._owner):
-            if alarm.at > now:
-                await self._log.timer(alarm)
+            if alarm.at > now and not self._is_set(alarm):
+                await self._set(alarm)
 
     async def step(self) -> None:
         """Read what is new, set what is missing, fire what is over."""
@@ -80,8 +80,22 @@ class Deadlines:
                 kept.quiet_until = ticks + REFIRE_S
                 await self._fire(kept.alarm)
             elif kept.set_at is None or ticks - kept.set_at > REARM_S:
-                await self._log.timer(kept.alarm)
-                kept.set_at = ticks
+                await self._set(kept.alarm)
+
+    async def _set(self, alarm: Alarm) -> None:
+        await self._log.timer(alarm)
+        kept = self._kept(alarm)
+        if kept is not None:
+            kept.set_at = self._clock.monotonic()
+
+    def _is_set(self, alarm: Alarm) -> bool:
+        kept = self._kept(alarm)
+        return kept is not None and kept.set_at is not None
+
+    def _kept(self, alarm: Alarm) -> _Kept | None:
+        """Return what the index has of this very deadline, if its reading has come so far."""
+        kept = self._index.get(alarm.job, {}).get(alarm.kind)
+        return kept if kept is not None and kept.alarm.at == alarm.at else None
 
     def _over(self, kept: _Kept, now: datetime, ticks: float) -> bool:
         if ticks < kept.quiet_until:
