@@ -94,7 +94,7 @@ def test_a_field_that_is_missing_points_at_what_should_have_it(tmp_path: Path) -
 
 
 def test_changes_from_the_command_line(tmp_path: Path) -> None:
-    changes = ("resource.replicas=4", "labels.team=nlp", "command.2='print(1)'", "command.3=x")
+    changes = ("resource.replicas=4", "labels.team=nlp", "command.2=print(1)", "command.3=x")
     (job,) = read_jobs(_file(tmp_path, GOOD), name="other", changes=changes)
     assert job.spec.name == "other"
     assert job.spec.resource.replicas == 4

@@ -28,13 +28,13 @@ async def ask_about(
         for job in found:
             answer = await muster.request(job.tenant, request(job))
             if not answer.accepted:
-                what = say(f"{verb}.what", job=job.job)
+                what = say(f"ask.what.{verb}", job=job.job)
                 raise Refusal("request", answer.violations, what=what)
             answers.append(answer)
             if not session.as_json:
                 state = await muster.state(job.tenant, job.job)
                 words = pick(SHOWN_TEXT[(state or job).shown])
-                output.line(say(f"{verb}.done", job=job.job, phase=words))
+                output.line(say(f"ask.done.{verb}", job=job.job, phase=words))
     if session.as_json:
         output.document(answers_document(answers))
 

@@ -217,7 +217,6 @@ HELP: dict[str, tuple[str, str]] = {
         "格式如 10m、2h、1d 或 2026-01-31T08:00:00+00:00",
     ),
     "usage.label": ("a label is key=value", "标签格式为 key=value"),
-    "usage.set": ("a change is field=value", "修改格式为 field=value"),
     "usage.no_field": ("there is no field {field}", "没有字段 {field}"),
     "usage.mapping": ("line {line}: a job is a mapping", "第 {line} 行：任务须为映射"),
     "usage.phase": ("unknown phase {phase}; known: {known}", "未知状态 {phase}；可用：{known}"),

@@ -1,0 +1,175 @@
+"""How things look, at a fixed width; and that JSON keeps its keys."""
+
+from __future__ import annotations
+
+import io
+import json
+from datetime import timedelta
+
+from rich.console import Console, RenderableType
+
+from muster.cli import output, texts
+from muster.cli.views.explanation import explanation, explanation_document
+from muster.cli.views.job import job_in_full, job_view
+from muster.cli.views.jobs import job_document, job_table
+from muster.cli.views.nodes import node_document, node_table, uses
+from muster.cli.views.timeline import event_document, event_line, timeline
+from muster.contracts.events import job_event
+from muster.domain import facts as f
+from muster.domain.nodes import NodeJoined, NodeReclaiming, NodeShape, NodeState, evolve_node
+from muster.domain.pools import PoolSummary, WaitingJob
+from muster.domain.state import JobState
+from muster.log import Recorded
+from tests.support.lives import START, Life, auto_queue, spec
+
+WHY = WaitingJob(
+    tenant="acme", job="j1", code="no_room", en="waiting: no room", zh="等待中：没有空位", ahead=3
+)
+POOL = PoolSummary(nodes=2, gpus=8, gpus_free=1, waiting=5, queue=(WHY,))
+
+
+def rendered(*things: RenderableType, width: int = 100) -> str:
+    stream = io.StringIO()
+    Console(file=stream, width=width, highlight=False, emoji=False).print(*things)
+    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines())
+
+
+def recorded(*facts: f.Fact, queue: bool = True) -> list[Recorded]:
+    life = Life(spec(auto_queue=auto_queue().model_dump()) if queue else spec())
+    found: list[Recorded] = []
+    for number, fact in enumerate(facts, start=1):
+        life.then(fact, after=65)
+        event = job_event(life.state, fact, event_id=f"e{number}", source="muster/test", at=life.at)
+        found.append(Recorded(event, number, life.at, number))
+    return found
+
+
+STORY = recorded(
+    f.Admitted(),
+    f.Scheduled(placement={"n1": ("worker-0", "worker-1")}),
+    f.Launching(attempt=1),
+    f.Started(attempt=1),
+)
+
+
+def _waiting(name: str, job: str) -> JobState:
+    return Life(spec(name=name, auto_queue=auto_queue().model_dump()), name=job).queued().state
+
+
+def test_the_list_of_jobs() -> None:
+    jobs = [STORY[-1].job, _waiting("waits", "j2")]
+    shown = rendered(job_table(jobs, START + timedelta(seconds=300), {"j2": "no room"}))
+    assert shown.splitlines() == [
+        "JOB  NAME   TENANT  USER  STATE    SINCE  GANG      NODES  WHY",
+        "j1   train  acme    ann   running  40s    2x4 spot  n1",
+        "j2   waits  acme    ann   queued   4m59s  2x4 spot  -      no room",
+    ]
+
+
+def test_a_job_in_full() -> None:
+    state = STORY[0].job
+    shown = rendered(job_view(state, STORY[:1], START + timedelta(seconds=70), "no room"))
+    lines = shown.splitlines()
+    assert "job          acme/j1" in lines
+    assert "state        queued  5.0s" in lines
+    assert "why          no room" in lines
+    assert "counts       run 0 in queue entry 1, requeues 0 used, 1 left, restarts 0 of 0" in lines
+    (deadline,) = [line for line in lines if line.startswith("queue until")]
+    assert deadline.endswith("(1h59m left)")
+    assert lines[-1].endswith("admitted to the queue")
+
+
+def test_a_timeline_in_two_languages() -> None:
+    english = rendered(timeline(STORY), width=120).splitlines()
+    assert [line.split()[1:3] for line in english[1:]] == [
+        ["+0.0s", "admitted"],
+        ["+1m05s", "scheduled"],
+        ["+2m10s", "launching"],
+        ["+3m15s", "started"],
+    ]
+    assert english[2].endswith("placed on 1 node(s): n1 (worker-0 worker-1)")
+    texts.use("zh")
+    chinese = rendered(timeline(STORY), width=120).splitlines()
+    assert chinese[2].endswith("已分配 1 个节点：n1 (worker-0 worker-1)")
+
+
+def test_an_event_is_one_line_whatever_a_job_is_called() -> None:
+    (item,) = recorded(f.Admitted())
+    odd = item.event.data.job.model_copy(update={"name": "[red]x[/]\x1b[2J\nnext"})
+    event = item.event.model_copy(update={"data": item.event.data.model_copy(update={"job": odd})})
+    shown = rendered(event_line(Recorded(event, 1, item.at, 1)), width=200)
+    assert "acme/j1 [red]x[/]\ufffd[2J\ufffdnext admitted to the queue" in shown
+
+
+def test_the_json_of_an_event_is_the_event() -> None:
+    found = json.loads(json.dumps(event_document(STORY[0])))
+    assert {"seq", "stored_at", "id", "type", "subject", "time", "data"} <= found.keys()
+    assert found["type"] == "muster.job.admitted.v1"
+    assert found["data"]["job"]["phase"] == "queued"
+
+
+def test_the_keys_of_a_job_in_json_are_stable() -> None:
+    document = job_document(STORY[0].job, "no room")
+    assert document.keys() == JobState.model_fields.keys() | {"waiting_because"}
+    assert document["waiting_because"] == "no room"
+    full = output.jsonable(job_in_full(STORY[0].job, STORY, ""))
+    assert full.keys() == {"job", "timeline"}
+    assert full["job"]["waiting_because"] is None
+
+
+def _node(name: str, *, spot: bool = False) -> NodeState:
+    shape = NodeShape(gpus=4, gpu_model="A100", cpus=8, memory_mib=1024, spot=spot)
+    joined = NodeJoined(pool="default", node=name, cluster="c", shape=shape)
+    return evolve_node(None, joined, START)
+
+
+def test_nodes_with_who_is_there_and_what_is_free() -> None:
+    state = Life().running(placement={"n1": ("worker-0",), "n2": ("worker-1",)}).state
+    leaving = evolve_node(
+        _node("n2", spot=True), NodeReclaiming(deadline=START + timedelta(hours=1)), START
+    )
+    used = uses([_node("n3"), leaving, _node("n1")], [state])
+    lines = [line.split() for line in rendered(node_table(used), width=120).splitlines()]
+    assert lines[1] == ["n1", "default", "ready", "A100", "4", "0", "train", "(j1)"]
+    assert lines[2][2:4] == ["reclaiming,", "spot,"]
+    assert lines[2][-4:] == ["4", "0", "train", "(j1)"]
+    assert lines[3] == ["n3", "default", "ready", "A100", "4", "4", "-"]
+    document = node_document(used[0])
+    assert (document["gpus_used"], document["gpus_free"]) == (4, 0)
+    assert document["jobs"] == [{"tenant": "acme", "job": "j1", "name": "train"}]
+
+
+def _explained(state: JobState, pool: PoolSummary | None = POOL) -> str:
+    now = state.since + timedelta(seconds=30)
+    return "\n".join(line.plain for line in explanation(state, pool, now))
+
+
+def test_a_waiting_job_is_explained_by_the_last_round() -> None:
+    words = _explained(STORY[0].job)
+    assert "train (j1): queued" in words
+    assert "because: waiting: no room" in words
+    assert "3 job(s) before it of 5 that wait; 1 of 8 GPUs of pool default are free" in words
+    assert "then a person must act" in words
+    texts.use("zh")
+    assert "原因：等待中：没有空位" in _explained(STORY[0].job)
+
+
+def test_every_phase_has_a_next_step() -> None:
+    evicting = Life().running().then(f.Preempted(cause="spot_reclaim", grace_s=30)).state  # type: ignore[arg-type]
+    assert "then it is killed" in _explained(evicting)
+    abnormal = Life(spec(auto_queue=auto_queue().model_dump())).queued()
+    abnormal.then(f.QueueTimedOut(entry=1))
+    assert "muster resume j1" in _explained(abnormal.state)
+    assert "it goes on, on n1, n2" in _explained(Life().running().state)
+    stopped = Life().queued().then(f.StopRequested(by="ann", request="r"))
+    assert "it is over" in _explained(stopped.state)
+    assert "Muster decides within a minute" in _explained(Life().interrupted().state)
+    assert "no placement round" in _explained(STORY[0].job, None)
+    assert "this is its one round" in _explained(Life().queued().state)
+
+
+def test_an_explanation_in_json() -> None:
+    found = explanation_document(STORY[0].job, POOL)
+    assert found["waiting"]["ahead"] == 3
+    assert found["pool"] == {"nodes": 2, "gpus": 8, "gpus_free": 1, "waiting": 5}
+    assert found["deadlines"].keys() == {"queue"}
