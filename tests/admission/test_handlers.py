@@ -93,6 +93,30 @@ async def test_a_good_job_is_submitted_and_admitted_in_one_batch() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("spec", "accepted", "codes"),
+    [(SPEC, True, []), (SPEC | {"labels": {"_sys_x": "y"}}, False, ["INVALID"])],
+)
+async def test_a_request_again_after_the_log_was_trimmed_is_still_answered(
+    spec: dict[str, Any], accepted: bool, codes: list[str]
+) -> None:
+    bench = Bench()
+    first = await bench.ask("submit", {"user": "ann", "spec": spec})
+    assert (first.accepted, first.job) == (accepted, job_id("acme", "r1"))
+    key = subjects.job_key("acme", job_id("acme", "r1"))
+    last = await bench.log.last(key)
+    assert last is not None
+    pen = bench.journal(Owner.GATEWAY)
+    if not accepted:
+        archived = f.Archived(phase=Phase.REJECTED)
+        last = await pen.record(pen.about_job(last, archived))
+    await bench.log.trim(key, last.seq)
+    again = await bench.ask("submit", {"user": "ann", "spec": spec})
+    assert (again.accepted, again.job) == (accepted, first.job)
+    assert [found.code for found in again.violations] == codes
+    assert await bench.log.end() == last.seq
+
+
 async def test_the_same_request_again_is_the_same_job_and_the_same_answer() -> None:
     bench = Bench()
     first, again = await bench.submit(), await bench.submit()

@@ -21,6 +21,7 @@ from muster.domain import facts as f
 from muster.domain import nodes as n
 from muster.domain.demand import NodePolicy
 from muster.domain.errors import Conflict, Permanent
+from muster.domain.phases import Phase
 from muster.domain.rules import violation
 from muster.domain.spec import JobSpec, priority_of, queue_limits
 from muster.domain.state import JobState
@@ -104,13 +105,18 @@ class Handlers:
             return await self._submit(asked, body)
 
     async def _again(self, asked: Asked, known: Recorded, digest: str) -> Outcome:
-        """The same id again: the same body gets the same answer, another one is refused."""
+        """The same id again: the same body gets the same answer, another one is refused.
+
+        A day after its end a job may have only its last event left in the log: then its state tells
+        whether it was refused, and the body is believed to be the same.
+        """
         history = await self._journal.log.history(subjects.job_key(asked.tenant, known.job.job))
-        events = [item.event for item in history if isinstance(item, Recorded)]
-        if events[0].data.detail.digest != digest:
+        details = [item.event.data.detail for item in history if isinstance(item, Recorded)]
+        first = next((each for each in details if isinstance(each, f.Submitted)), None)
+        if first is not None and first.digest != digest:
             return Outcome((violation("E_REQUEST_REUSED", "$.id", request=asked.id),))
-        refused = [e.data.detail for e in events if isinstance(e.data.detail, f.Rejected)]
-        return Outcome(refused[0].violations if refused else (), known.job)
+        refused = next((each for each in details if isinstance(each, f.Rejected)), None)
+        return Outcome(refused.violations if refused else _refusal(known.job), known.job)
 
     async def _record(
         self, asked: Asked, body: r.Submit, spec: JobSpec, job: str, digest: str
@@ -185,6 +191,14 @@ def _read(verb: str, head: r.RequestHead) -> tuple[r.Request | None, tuple[Viola
         return None, (violation("E_REQUEST", "$.type", detail=detail),)
     body, violations = check(model, json.dumps(head.data), "$.data")
     return body, tuple(violations)
+
+
+def _refusal(state: JobState) -> tuple[Violation, ...]:
+    """What is left of a refusal: the reason in the state."""
+    why = state.reason
+    if state.phase is not Phase.REJECTED or why is None:
+        return ()
+    return (Violation(code=why.code.value, path="$.spec", en=why.en, zh=why.zh),)
 
 
 def _digest(body: r.Submit) -> str:
