@@ -36,14 +36,14 @@ class Filters:
 
     def subjects(self) -> tuple[str, ...]:
         """Return the filters that the server applies."""
-        tenant, job = self.tenant or "*", self.job or "*"
-        about_jobs = [f"jobs.{tenant}.{job}.{event}" for event in self.events if event in FACTS]
+        about = f"jobs.{self.tenant or '*'}.{self.job or '*'}"
+        jobs = [f"{about}.{event}" for event in sorted(self.events & FACTS.keys())]
+        nodes = [f"pools.*.nodes.*.{event}" for event in sorted(self.events & NODE_FACTS.keys())]
         if not self.events:
-            about_jobs = [f"jobs.{tenant}.{job}.*"]
+            jobs, nodes = [f"{about}.*"], [subjects.ALL_NODES]
         if self.tenant or self.job:
-            return tuple(about_jobs)
-        about_nodes = [f"pools.*.nodes.*.{event}" for event in self.events if event in NODE_FACTS]
-        return (*about_jobs, *(about_nodes if self.events else [subjects.ALL_NODES]))
+            return tuple(jobs) or (f"{about}.none",)  # no filter at all would mean everything
+        return (*jobs, *nodes)
 
     def shows(self, item: Recorded) -> bool:
         """Tell whether an event is new enough."""

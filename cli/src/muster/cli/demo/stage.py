@@ -97,10 +97,7 @@ def only_one(folder: StateFolder) -> Iterator[None]:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise CliError("demo_runs", state=folder.path) from error
-        try:
-            yield
-        finally:
-            lock.unlink(missing_ok=True)
+        yield  # the file stays: whoever opened it before it went would hold another lock
 
 
 async def clear(folder: StateFolder) -> Ended | None:
