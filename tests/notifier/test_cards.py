@@ -45,6 +45,7 @@ def notice(trigger: Trigger = Trigger.JOB_FAILED, **facts: Any) -> Notice:
         tenant="acme",
         job="j1",
         transition="x:1",
+        version=1,
         at=START,
         facts=Facts(**{**base, "gpus": 16, "workers": 2, **facts}),
     )
@@ -137,7 +138,7 @@ def test_a_debug_hold_says_how_long_in_the_readers_time_zone() -> None:
 
 
 def test_the_footer_names_the_notice_and_marks_a_repeat() -> None:
-    once, twice = message(notice(), UTC), message(notice(), UTC, attempt=2)
+    once, twice = message(notice(), UTC), message(notice(), UTC, repeat=True)
     assert once.id == twice.id == notice().id
     assert f"通知编号 {once.id}" in texts_of(once.card)
     assert "重复发送" not in once.text
@@ -208,7 +209,7 @@ def test_the_largest_card_is_far_under_the_limit() -> None:
         deadline=START,
         hold_until=START,
     )
-    card = message(big, UTC, attempt=2, keywords=("键" * 64,) * 10).card
+    card = message(big, UTC, repeat=True, keywords=("键" * 64,) * 10).card
     assert len(encode(card).encode()) < MAX_BODY
 
 

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import nats
 import pytest
+import sqlalchemy as sa
 from pydantic import SecretStr
 
+from muster.bus import topology
 from muster.contracts import subjects
 from muster.contracts.events import job_event
 from muster.domain import facts as f
@@ -19,11 +21,14 @@ from muster.domain.evolve import evolve
 from muster.domain.state import JobState
 from muster.log import Basis
 from muster.log.jetstream import JetStreamLog
+from muster.notifier import store
 from muster.notifier.receiver import HOOK, Receiver, new_token, serving
 from muster.notifier.service import build
 from muster.notifier.settings import NotifierSettings
+from muster.runtime.database import open_engine
 from muster.runtime.host import Host
 from muster.runtime.ids import new_id
+from muster.runtime.ports import LOOPBACK, free_port
 from muster.runtime.service import Runtime, Service
 from muster.runtime.settings import HostSettings
 from tests.notifier.lives import submitted
@@ -37,8 +42,11 @@ LIFE: tuple[f.Fact, ...] = (
     f.Succeeded(attempt=1),
 )
 RULES = """
-addresses: {ops: {webhook: {env: OPS_HOOK}, secret: {file: %s}}}
+addresses:
+  ops: {webhook: {env: OPS_HOOK}, secret: {file: %s}}
+  away: {webhook: {env: AWAY_HOOK}}
 rules:
+  - {id: away, tenant: acme, scope: tenant, trigger: job_queued, address: away}
   - {id: queued, tenant: acme, scope: tenant, trigger: job_queued, address: ops}
   - {id: running, tenant: acme, scope: {me: alice}, trigger: job_running, address: ops}
   - {id: done, tenant: acme, scope: tenant, trigger: job_succeeded, language: en, address: ops}
@@ -112,10 +120,14 @@ def settings(
     """Make the settings for a bot at an origin, with its token."""
 
     def make(origin: str, token: str) -> NotifierSettings:
+        nobody = f"http://{LOOPBACK}:{free_port()}"
         monkeypatch.setenv("OPS_HOOK", f"{origin}{HOOK}{token}")
+        monkeypatch.setenv("AWAY_HOOK", f"{nobody}{HOOK}t2")
         (tmp_path / "sign").write_text("demo\n", encoding="utf-8")
         (tmp_path / "rules.yaml").write_text(RULES % (tmp_path / "sign"), encoding="utf-8")
-        return NotifierSettings(rules_file=tmp_path / "rules.yaml", extra_addresses=(origin,))
+        return NotifierSettings(
+            rules_file=tmp_path / "rules.yaml", extra_addresses=(origin, nobody)
+        )
 
     return make
 
@@ -138,3 +150,45 @@ async def test_a_job_is_told_card_by_card(
         await eventually(lambda: len(bot.received) >= 6)
     titles = sorted(message.title.partition(" · ")[0] for message in bot.received)
     assert titles == ["succeeded", "succeeded", "排队中", "排队中", "运行中", "运行中"]
+
+
+async def test_a_bot_that_is_away_holds_no_message_and_delays_no_other(
+    clean_nats_url: str,
+    tmp_path: Path,
+    database: str | None,
+    settings: Callable[[str, str], NotifierSettings],
+) -> None:
+    token = new_token()
+    bot = Receiver({token: "demo"}, clock=time.time)
+    jobs = [f"j{number}" for number in range(3 * topology.NOTIFIER_JOBS.in_flight)]
+    async with (
+        serving(bot) as origin,
+        hosts(clean_nats_url, tmp_path, database, settings(origin, token)),
+        AsyncExitStack() as stack,
+    ):
+        connection = await nats.connect(clean_nats_url)
+        stack.push_async_callback(connection.close)
+        stream = connection.jetstream()
+        for job in jobs:
+            await live(clean_nats_url, job)
+
+        async def all_done() -> bool:
+            info = await stream.consumer_info("EVENTS", topology.NOTIFIER_JOBS.durable)
+            return not info.num_ack_pending and not info.num_pending
+
+        await eventually(all_done)
+        await eventually(lambda: pending(database, tmp_path) == {("away", len(jobs))}, within=60)
+    assert len(bot.received) == 3 * len(jobs)
+
+
+def pending(database: str | None, folder: Path) -> set[tuple[str, int]]:
+    """How many notices wait for each address."""
+    engine = open_engine(database or f"sqlite:///{folder / 'notifier.db'}")
+    table = store.deliveries.c
+    query = sa.select(table.address, sa.func.count()).where(table.settled_at.is_(None))
+    with engine.connect() as reading:
+        found = {
+            (str(name), int(count)) for name, count in reading.execute(query.group_by("address"))
+        }
+    engine.dispose()
+    return found

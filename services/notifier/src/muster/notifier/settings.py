@@ -14,7 +14,8 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from muster.notifier.allowlist import Allowlist, is_loopback, origin_of
 
 _REQUESTS_A_SEND = 3
-_MARGIN_S = 10.0
+MARGIN_S = 10.0
+"""What is left of a lease after the longest send: a claim may take so long, and no longer."""
 
 
 class NotifierSettings(BaseSettings):
@@ -35,7 +36,10 @@ class NotifierSettings(BaseSettings):
     )
     send_timeout_s: float = Field(default=10.0, gt=0, le=60, description="One request at most.")
     claim_lease_s: float = Field(
-        default=60.0, gt=0, description="How long a replica owns a notice that it is sending."
+        default=60.0, gt=0, description="How long a replica owns an address that it is sending to."
+    )
+    keep_days: int = Field(
+        default=90, ge=2, description="How long the ledger keeps a notice that was settled."
     )
     proxy: SecretStr | None = Field(default=None, description="HTTP proxy for the way out.")
     time_zone: str = Field(default="UTC", description="IANA name; the times in messages use it.")
@@ -64,9 +68,9 @@ class NotifierSettings(BaseSettings):
     @model_validator(mode="after")
     def _lease_outlives_a_send(self) -> Self:
         """A lease that ends during a send lets a second replica send the same."""
-        if self.claim_lease_s < _REQUESTS_A_SEND * self.send_timeout_s + _MARGIN_S:
+        if self.claim_lease_s < _REQUESTS_A_SEND * self.send_timeout_s + MARGIN_S:
             raise ValueError(
-                f"claim_lease_s must be at least {_REQUESTS_A_SEND} x send_timeout_s + {_MARGIN_S}"
+                f"claim_lease_s must be at least {_REQUESTS_A_SEND} x send_timeout_s + {MARGIN_S}"
             )
         return self
 
@@ -84,6 +88,11 @@ class NotifierSettings(BaseSettings):
     def claim_lease(self) -> timedelta:
         """How long a claim holds."""
         return timedelta(seconds=self.claim_lease_s)
+
+    @property
+    def kept(self) -> timedelta:
+        """How long the ledger keeps what was settled."""
+        return timedelta(days=self.keep_days)
 
 
 def _zone(name: str) -> tzinfo:

@@ -1,24 +1,21 @@
-"""The notifier's tables: the rules in force, and the ledger of what was told to whom.
+"""The notifier's tables, and the rules in force. What was told to whom is `ledger`'s.
 
-Plain synchronous functions over a connection; the caller owns the transaction and the thread. The
-ledger's key is (rule, job, transition): whoever inserts the row may send, everybody else finds it
-there. A claim is a lease, because its owner may die between sending and settling.
+Plain synchronous functions over a connection; the caller owns the transaction and the thread.
+Called by the service's start.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from enum import StrEnum
+from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from muster.notifier.core.delivery import Delivery, DeliveryState
-from muster.notifier.core.notice import Notice, Trigger
+from muster.notifier.core.notice import Trigger
 from muster.notifier.core.rules import Rule, Scope, ScopeKind
 from muster.runtime.database import InstantColumn, insert_into
 
@@ -47,85 +44,47 @@ deliveries = sa.Table(
     sa.Column("notice", sa.Text, nullable=False),
     sa.Column("tenant", sa.Text, nullable=False),
     sa.Column("trigger_name", sa.Text, nullable=False),
+    sa.Column("language", sa.Text, nullable=False),
+    sa.Column("channel", sa.Text, nullable=False),
+    sa.Column("address", sa.Text, nullable=False),
+    sa.Column("version", sa.Integer, nullable=False),
+    sa.Column("facts", sa.Text),
     sa.Column("state", sa.Text, nullable=False),
     sa.Column("attempts", sa.Integer, nullable=False),
+    sa.Column("in_doubt", sa.Boolean, nullable=False),
+    sa.Column("set_aside", sa.Boolean, nullable=False),
     sa.Column("code", sa.Text, nullable=False),
     sa.Column("text", sa.Text, nullable=False),
     sa.Column("happened_at", InstantColumn, nullable=False),
-    sa.Column("claimed_at", InstantColumn, nullable=False),
-    sa.Column("free_at", InstantColumn, nullable=False),
+    sa.Column("expires_at", InstantColumn, nullable=False),
+    sa.Column("next_attempt_at", InstantColumn),
+    sa.Column("claimed_at", InstantColumn),
     sa.Column("settled_at", InstantColumn),
     sa.Index("notifier_deliveries_by_job", "tenant", "job"),
+    sa.Index("notifier_deliveries_by_end", "settled_at"),
+)
+"""in_doubt: some attempt may have reached the person. settled_at is null while it is pending.
+
+next_attempt_at is null before the first: no clock can put that off. facts: what the card says;
+cleared when the row is settled.
+"""
+
+sa.Index(
+    "notifier_deliveries_pending",
+    *(deliveries.c[name] for name in ("channel", "address", "set_aside", "happened_at", "version")),
+    postgresql_where=deliveries.c.settled_at.is_(None),
+    sqlite_where=deliveries.c.settled_at.is_(None),
 )
 
-
-class Standing(StrEnum):
-    """What a claim found. OURS: send now. BUSY: somebody may be sending. DONE: nothing to do."""
-
-    OURS = "ours"
-    BUSY = "busy"
-    DONE = "done"
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """attempt counts the claims of this notice, from 1; wait: seconds until a BUSY one is free."""
-
-    standing: Standing
-    attempt: int = 0
-    wait: float = 0.0
-
-
-def claim(conn: Connection, notice: Notice, now: datetime, lease: timedelta) -> Claim:
-    """Take the right to send `notice` until `now + lease`, or report who has it."""
-    if _insert(conn, notice, now, now + lease):
-        return Claim(Standing.OURS, attempt=1)
-    if _take_over(conn, notice, now, now + lease):
-        return Claim(Standing.OURS, attempt=_row(conn, notice).attempts)
-    row = _row(conn, notice)
-    if row.state != DeliveryState.PENDING:
-        return Claim(Standing.DONE, attempt=row.attempts)
-    wait = max(0.0, (row.free_at - now).total_seconds())
-    return Claim(Standing.BUSY, attempt=row.attempts, wait=wait)
-
-
-def settle(
-    conn: Connection,
-    notice: Notice,
-    attempt: int,
-    state: DeliveryState,
-    delivery: Delivery,
-    now: datetime,
-    wait: float | None = None,
-) -> bool:
-    """Write down the outcome of an attempt; False if a later attempt has taken over meanwhile.
-
-    A pending row (`wait` seconds until the next attempt) is free to be claimed after the wait. That
-    somebody was told is a fact: `delivered` is written even by an attempt that was overtaken.
-    """
-    table = deliveries
-    pending = state is DeliveryState.PENDING
-    mine = sa.and_(table.c.attempts == attempt, table.c.state == DeliveryState.PENDING.value)
-    untold = table.c.state != DeliveryState.DELIVERED.value
-    statement = (
-        sa.update(table)
-        .where(_is(notice), untold if state is DeliveryState.DELIVERED else mine)
-        .values(
-            state=state.value,
-            code=delivery.code,
-            text=delivery.text,
-            free_at=now + timedelta(seconds=wait or 0.0),
-            settled_at=None if pending else now,
-        )
-    )
-    return conn.execute(statement).rowcount == 1
-
-
-def counts(conn: Connection) -> dict[DeliveryState, int]:
-    """Return the number of deliveries in each state."""
-    query = sa.select(deliveries.c.state, sa.func.count()).group_by(deliveries.c.state)
-    found = {DeliveryState(state): int(count) for state, count in conn.execute(query)}
-    return {state: found.get(state, 0) for state in DeliveryState}
+lanes = sa.Table(
+    "notifier_lanes",
+    metadata,
+    sa.Column("channel", sa.Text, primary_key=True),
+    sa.Column("address", sa.Text, primary_key=True),
+    sa.Column("turn", sa.Integer, nullable=False),
+    sa.Column("leased_until", InstantColumn),
+)
+"""turn counts the claims of the lane: who holds an older one has lost it. Null: nobody sends."""
 
 
 def put_rules(conn: Connection, wanted: Iterable[Rule], now: datetime) -> tuple[Rule, ...]:
@@ -193,46 +152,3 @@ def _rule(row: sa.Row[Any]) -> Rule:
         enabled=row.enabled,
         since=row.since,
     )
-
-
-def _insert(conn: Connection, notice: Notice, now: datetime, free_at: datetime) -> bool:
-    rule, job, transition = notice.key
-    statement = insert_into(conn, deliveries).values(
-        rule=rule,
-        job=job,
-        transition=transition,
-        notice=notice.id,
-        tenant=notice.tenant,
-        trigger_name=notice.trigger.value,
-        state=DeliveryState.PENDING.value,
-        attempts=1,
-        code="",
-        text="",
-        happened_at=notice.at,
-        claimed_at=now,
-        free_at=free_at,
-    )
-    # the number of rows is not reported for an insert by every driver; what it returns is
-    inserted = statement.on_conflict_do_nothing().returning(deliveries.c.attempts)
-    return conn.execute(inserted).first() is not None
-
-
-def _take_over(conn: Connection, notice: Notice, now: datetime, free_at: datetime) -> bool:
-    table = deliveries
-    free = sa.and_(table.c.state == DeliveryState.PENDING.value, table.c.free_at <= now)
-    statement = (
-        sa.update(table)
-        .where(_is(notice), free)
-        .values(attempts=table.c.attempts + 1, claimed_at=now, free_at=free_at)
-    )
-    return conn.execute(statement).rowcount == 1
-
-
-def _row(conn: Connection, notice: Notice) -> sa.Row[Any]:
-    return conn.execute(sa.select(deliveries).where(_is(notice))).one()
-
-
-def _is(notice: Notice) -> sa.ColumnElement[bool]:
-    table = deliveries
-    rule, job, transition = notice.key
-    return sa.and_(table.c.rule == rule, table.c.job == job, table.c.transition == transition)

@@ -43,14 +43,14 @@ class _Words:
 
 
 def message(
-    notice: Notice, zone: tzinfo, *, attempt: int = 1, keywords: tuple[str, ...] = ()
+    notice: Notice, zone: tzinfo, *, repeat: bool = False, keywords: tuple[str, ...] = ()
 ) -> Message:
-    """Build the message. A repeat (attempt > 1) says so; keywords satisfy a bot's keyword check."""
-    words = _words(notice, zone, attempt, keywords)
+    """Build the message. What may be a repeat says so; keywords satisfy a bot's keyword check."""
+    words = _words(notice, zone, repeat, keywords)
     return Message(id=notice.id, card=_card(words), text=_text(words))
 
 
-def _words(notice: Notice, zone: tzinfo, attempt: int, keywords: tuple[str, ...]) -> _Words:
+def _words(notice: Notice, zone: tzinfo, repeat: bool, keywords: tuple[str, ...]) -> _Words:
     facts, language = notice.facts, notice.language
     shown, colour = _LOOKS[notice.trigger]
     state = SHOWN_TEXT[shown][1 if language == "zh" else 0]
@@ -63,7 +63,7 @@ def _words(notice: Notice, zone: tzinfo, attempt: int, keywords: tuple[str, ...]
         what=_what(notice),
         next=_next(notice, zone),
         numbers=_numbers(notice, zone),
-        footer=_footer(notice, zone, attempt, keywords),
+        footer=_footer(notice, zone, repeat, keywords),
     )
 
 
@@ -129,7 +129,7 @@ def _numbers(notice: Notice, zone: tzinfo) -> tuple[tuple[str, str], ...]:
 
 
 def _footer(
-    notice: Notice, zone: tzinfo, attempt: int, keywords: tuple[str, ...]
+    notice: Notice, zone: tzinfo, repeat: bool, keywords: tuple[str, ...]
 ) -> tuple[str, ...]:
     language = notice.language
     identity = " · ".join(
@@ -139,9 +139,9 @@ def _footer(
             f"{say('label.at', language)} {_moment(notice.at, zone)}",
         )
     )
-    repeat = (say("repeat", language),) if attempt > 1 else ()
+    again = (say("repeat", language),) if repeat else ()
     words = ("[Keywords] " + ",".join(clean(word, _NODE) for word in keywords),) if keywords else ()
-    return (identity, *repeat, *words)
+    return (identity, *again, *words)
 
 
 def _number(value: int | None) -> str | None:

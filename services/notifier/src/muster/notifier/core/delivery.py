@@ -1,7 +1,7 @@
 """The outcome of one attempt to tell somebody, and what to do next about it. Pure.
 
 Channels report a `Delivery`; `decide` turns it into the row's next state and, where another attempt
-makes sense, how long to wait. Called by the handler.
+makes sense, how long to wait. Called by the loops that deliver.
 """
 
 from __future__ import annotations
@@ -44,13 +44,19 @@ class DeliveryState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The row's next state; `wait` in seconds until the next attempt, None when there is none."""
+    """The row's next state; `wait` in seconds until the next attempt, None when there is none.
+
+    set_aside: younger notices of the same address need not wait for this one any longer.
+    """
 
     state: DeliveryState
     wait: float | None = None
+    set_aside: bool = False
 
 
 UNKNOWN_WAIT = 30.0
+PATIENCE = 8
+"""Attempts, one to two minutes, after which the fault may be the notice's and not the address's."""
 _LONGEST_WAIT = 60.0
 _LONGEST_HINT = 3600.0
 _MAX_AGE = {
@@ -62,11 +68,15 @@ _MAX_AGE = {
 }
 
 STALE = Delivery(Outcome.REFUSED, "stale", "too old to be news; not sent")
+WITHDRAWN = Delivery(Outcome.REFUSED, "withdrawn", "its rule is no longer in force; not sent")
+UNREADABLE = Delivery(Outcome.RETRY, "unreadable", "stored by another version; left to it")
+LEFT = Verdict(DeliveryState.PENDING, _LONGEST_WAIT, set_aside=True)
+"""What follows for an unreadable one: out of the way, until a version that knows it comes."""
 
 
-def is_stale(notice: Notice, now: datetime) -> bool:
-    """Tell whether the transition is too long ago to be told as news."""
-    return now - notice.at > _MAX_AGE[notice.trigger]
+def expiry(notice: Notice) -> datetime:
+    """Return the instant from which the transition is too long ago to be told as news."""
+    return notice.at + _MAX_AGE[notice.trigger]
 
 
 def backoff(notice: Notice, attempt: int) -> float:
@@ -80,21 +90,22 @@ def backoff(notice: Notice, attempt: int) -> float:
     return min(_LONGEST_WAIT, doubled) * share
 
 
-def decide(delivery: Delivery, notice: Notice, attempt: int) -> Verdict:
+def decide(delivery: Delivery, notice: Notice, attempt: int, *, repeat: bool) -> Verdict:
     """Return what to write down and whether to come back.
 
-    An unknown outcome may have reached the person. It is tried once more only where a repeat
-    does less harm than silence; the card carries the same id, so a repeat is recognised.
+    repeat: an earlier attempt may have reached the person. An unknown outcome may have, too: it is
+    tried once more only where a repeat does less harm than silence, and the card says so.
     """
     match delivery.outcome:
         case Outcome.DELIVERED:
             return Verdict(DeliveryState.DELIVERED)
         case Outcome.REFUSED:
             return Verdict(DeliveryState.FAILED)
-        case Outcome.UNKNOWN if notice.trigger in URGENT and attempt == 1:
+        case Outcome.UNKNOWN if notice.trigger in URGENT and not repeat:
             return Verdict(DeliveryState.PENDING, UNKNOWN_WAIT)
         case Outcome.UNKNOWN:
             return Verdict(DeliveryState.UNKNOWN)
         case Outcome.RETRY:
             hint = min(delivery.retry_after or 0.0, _LONGEST_HINT)
-            return Verdict(DeliveryState.PENDING, max(hint, backoff(notice, attempt)))
+            wait = max(hint, backoff(notice, attempt))
+            return Verdict(DeliveryState.PENDING, wait, set_aside=attempt >= PATIENCE)

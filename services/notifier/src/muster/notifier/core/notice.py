@@ -1,7 +1,8 @@
 """A notice: one person's rule, one job, one transition, and the facts that a card shows.
 
-Built by `rules.notices_for`, put into words by `cards`, claimed and settled by the store. It holds
-copies of the few facts that it needs, so that what is told never depends on when it is sent.
+Built by `rules.notices_for`, kept in the ledger until it is told, put into words by `cards`. It
+holds copies of the few facts that it needs, so that what is told never depends on when it is sent,
+and names its address: it never holds a webhook or a secret.
 """
 
 from __future__ import annotations
@@ -53,8 +54,19 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
+class Lane:
+    """One address on one channel. Its notices go one after another, and no other lane waits."""
+
+    channel: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
 class Notice:
-    """What one rule has to say about one transition of one job, at the time it happened."""
+    """What one rule has to say about one transition of one job, at the time it happened.
+
+    version: of the job's state that it tells of.
+    """
 
     rule: str
     trigger: Trigger
@@ -64,8 +76,14 @@ class Notice:
     tenant: str
     job: str
     transition: str
+    version: int
     at: datetime
     facts: Facts
+
+    @property
+    def lane(self) -> Lane:
+        """Return the way that it goes."""
+        return Lane(self.channel, self.address)
 
     @property
     def key(self) -> tuple[str, str, str]:

@@ -161,6 +161,7 @@ def _notice(rule: Rule, transition: str, state: JobState, facts: Facts) -> Notic
         tenant=state.tenant,
         job=state.job,
         transition=transition,
+        version=state.version,
         at=state.since,
         facts=facts,
     )
