@@ -21,6 +21,7 @@ from nats.aio.client import Client
 
 from muster.log import Append, Basis
 from muster.log.jetstream import JetStreamLog
+from muster.runtime.collector import calm_collector
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -206,6 +207,7 @@ async def main() -> None:
     options = _options()
     size = QUICK if options.quick else FULL
     sample_traces()
+    calm_collector()
     for sync in options.sync:
         for subjects, modes in ((0, MODES), (size.subjects, FULL_MODES)):
             chosen = [mode for mode in modes if mode in options.modes]

@@ -54,7 +54,7 @@ def sample_traces() -> None:
 
 async def submitted(log: JetStreamLog, count: int, tenant: str) -> list[Job]:
     """Write the first event of so many jobs."""
-    made = jobs(count, tenant)
+    made = jobs(count, tenant, events=2)
     for start in range(0, count, 500):
         await log.append_all(
             [Append(job.events[0], nothing(job.key)) for job in made[start : start + 500]]

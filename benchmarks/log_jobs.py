@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -36,12 +37,10 @@ class Job:
     events: tuple[Event, ...]
 
 
-def job(tenant: str = TENANT) -> Job:
-    """A job that is submitted, placed, runs, is evicted, and is placed again."""
+def job(tenant: str = TENANT, events: int = 10) -> Job:
+    """A job that is submitted, placed, runs, is evicted and is placed again, up to an event."""
     name = f"j{secrets.token_hex(8)}"
-    state: JobState | None = None
-    at, events = START, []
-    for fact in (
+    facts = (
         _submitted(tenant, name),
         f.Admitted(),
         f.Scheduled(placement=PLACEMENT),
@@ -52,16 +51,22 @@ def job(tenant: str = TENANT) -> Job:
         f.Released(attempt=1, proofs={"worker-0": "exited", "worker-1": "exited"}),
         f.Requeued(cause=EvictionCause.SPOT_RECLAIM, counted=True),
         f.Scheduled(placement=PLACEMENT),
-    ):
+    )
+    return Job(subjects.job_key(tenant, name), tuple(_happened(facts[:events])))
+
+
+def _happened(facts: Sequence[f.Fact]) -> Iterator[Event]:
+    state: JobState | None = None
+    at = START
+    for fact in facts:
         at += timedelta(seconds=1)
         state = evolve(state, fact, at)
-        events.append(job_event(state, fact, event_id=new_id(), source="muster/bench", at=at))
-    return Job(subjects.job_key(tenant, name), tuple(events))
+        yield job_event(state, fact, event_id=new_id(), source="muster/bench", at=at)
 
 
-def jobs(count: int, tenant: str = TENANT) -> list[Job]:
+def jobs(count: int, tenant: str = TENANT, events: int = 10) -> list[Job]:
     """So many jobs."""
-    return [job(tenant) for _ in range(count)]
+    return [job(tenant, events) for _ in range(count)]
 
 
 def _submitted(tenant: str, name: str) -> f.Submitted:

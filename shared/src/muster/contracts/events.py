@@ -7,6 +7,7 @@ of facts in `muster.domain`. Old versions are upcast when read (`upcasters`).
 from __future__ import annotations
 
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from pydantic import ValidationError
@@ -50,6 +51,10 @@ NodeEvent: TypeAlias = Envelope[NodeData[NodeFact]]
 PoolEvent: TypeAlias = Envelope[PoolData[PoolFact]]
 Event: TypeAlias = Envelope[Any]
 """Any event of the log; `data` tells which: JobData, NodeData or PoolData."""
+
+
+REMEMBERED = 1024
+"""How many events stay parsed, the last ones that were read."""
 
 
 class UnreadableEvent(Permanent):
@@ -136,8 +141,13 @@ def pool_event(
     )
 
 
+@lru_cache(maxsize=REMEMBERED)
 def read_event(subject: str, body: bytes) -> Event:
-    """Parse a message of the log. Raises UnreadableEvent, which says what is wrong with it."""
+    """Parse a message of the log. Raises UnreadableEvent, which says what is wrong with it.
+
+    The same bytes are the same event: a trigger and the read that follows it, or several services
+    in one process, parse it once and share it. Events are never changed.
+    """
     try:
         address = subjects.parse(subject)
         current, model = EVENT_MODELS[address.kind, address.event]

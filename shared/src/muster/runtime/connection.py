@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from muster.bus.provision import check_server
 from muster.domain.errors import Permanent, Temporary
+from muster.runtime.nats_client import QuickClient
 
 Connection: TypeAlias = Client
 """What `connect` returns, for those who pass it on and do not speak NATS themselves."""
@@ -53,7 +54,7 @@ def _ignore() -> None: ...
 
 async def connect(settings: NatsSettings, on_closed: Callable[[], None] = _ignore) -> Client:
     """Open a connection. Raises Temporary when nobody answers in `wait_s`, ServerTooOld."""
-    connection = Client()
+    connection = QuickClient()
     listener = _Listener(settings.name, connection, on_closed)
     try:
         async with asyncio.timeout(settings.wait_s):

@@ -21,6 +21,7 @@ from muster.domain.edges import Owner
 from muster.domain.errors import Temporary
 from muster.log.jetstream import JetStreamLog
 from muster.runtime.clock import ServerClock
+from muster.runtime.collector import calm_collector
 from muster.runtime.connection import NatsSettings, connect
 from muster.runtime.database import Database, open_engine
 from muster.runtime.health import HealthServer
@@ -73,6 +74,7 @@ class Host:
         except BaseException:
             await self.stop()
             raise
+        calm_collector()
 
     async def _connect(self, name: str, on_closed: Callable[[], None] = _nothing) -> Client:
         settings = self._settings
