@@ -11,6 +11,7 @@ from pathlib import Path
 from pydantic_settings import BaseSettings
 
 from muster.bus.topology import CONSUMERS, STREAMS
+from muster.cli import reference as cli
 from muster.contracts.events import event_type
 from muster.contracts.requests import REQUESTS, request_type
 from muster.domain.causes import PREEMPTIONS, AfterRelease, EvictionCause, after_release
@@ -268,6 +269,22 @@ def _shown_default(value: object) -> str:
     return "-" if value is None else f"`{value}`"
 
 
+def commands() -> str:
+    rows = [
+        (panel[0], f"`muster {name}`", " ".join(f"`{each}`" for each in own), *text)
+        for panel, name, text, own in cli.commands()
+    ]
+    codes = [(f"`{code}`", *meaning) for code, meaning in cli.exit_codes()]
+    return _page(
+        "Commands",
+        "Every command also has `--json`, `--state`, `--lang`, `--debug` and `--help`.",
+        _table(("part", "command", "arguments and options", "English", "中文"), rows),
+        "## Exit codes",
+        "`muster submit --follow` ends with the code of the job's outcome.",
+        _table(("code", "English", "中文"), codes),
+    )
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "phases.md": phases,
     "edges.md": edges,
@@ -278,6 +295,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "reasons.md": reasons,
     "rules.md": rules,
     "settings.md": settings,
+    "commands.md": commands,
 }
 
 if __name__ == "__main__":

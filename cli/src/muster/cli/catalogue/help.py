@@ -132,6 +132,7 @@ HELP: dict[str, tuple[str, str]] = {
         "仅带有该标签（key=value）；多个须同时满足。",
     ),
     "option.limit": ("At most so many, the newest.", "最多显示的条数（最新的）。"),
+    "option.limit.oldest": ("At most so many, the oldest.", "最多显示的条数（最早的）。"),
     "option.follow.submit": (
         "Follow the job to its end; the exit code is its outcome.",
         "跟随任务直到结束；退出码即任务结果。",

@@ -22,12 +22,13 @@ LIMIT = 100
 Number = Annotated[int | None, typer.Argument(help=say("argument.parked"), metavar="[NUMBER]")]
 All = Annotated[bool, typer.Option("--all", help=say("option.all"))]
 Consumer = Annotated[str | None, typer.Option(help=say("option.consumer"))]
+Limit = Annotated[int, typer.Option(help=say("option.limit.oldest"), min=1)]
 
 app = typer.Typer(add_completion=False, help=say("help.parked"), no_args_is_help=True)
 
 
 @app.command("list", help=say("help.parked.list"))
-def list_parked(context: typer.Context, consumer: Consumer = None, limit: int = LIMIT) -> None:
+def list_parked(context: typer.Context, consumer: Consumer = None, limit: Limit = LIMIT) -> None:
     """The oldest first."""
     run(_list(session_of(context), consumer, limit))
 
