@@ -58,11 +58,12 @@ class MusterClient:
     ) -> Answer:
         """Ask for something and return what became of it; `accepted` false is an answer too.
 
-        request_id: asking twice with the same id is asking once, also tomorrow; None draws one.
+        request_id: asking twice with the same id is asking once, also tomorrow, whatever the second
+        one says; None draws a new one.
         Raises NoAnswer when the request is stored and nobody has answered in `timeout` seconds.
         """
         identity = subjects.token(request_id or secrets.token_hex(16))
-        with tracing.begun(verb) as traceparent:
+        with tracing.begun(verb, tenant, identity) as traceparent:
             message = Message(tenant, verb, identity, {**data, "user": user}, traceparent)
             return await self._answers.ask(message, timeout)
 
