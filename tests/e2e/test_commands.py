@@ -37,6 +37,12 @@ async def test_a_job_is_followed_to_its_success(muster: Muster) -> None:
         assert sum(f"  {event}  " in line for line in words) == 1
 
 
+async def test_a_gang_with_a_head_is_started_whole(muster: Muster) -> None:
+    done = await muster.ok("submit", str(JOBS / "rayjob-shape.yaml"), "--follow")
+    assert "head-0#1 all 2 workers joined" in done.out
+    assert "worker-1#1 worker-1 was told: go" in done.out
+
+
 async def test_a_job_that_fails_is_restarted_as_often_as_it_wants(muster: Muster) -> None:
     done = await muster.ok("submit", str(JOBS / "failing.yaml"), "--follow", "--json")
     kinds = [(line["kind"], line.get("line")) for line in done.lines]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import signal
+import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from muster.runtime.processes import start_mark
-from tests.e2e.harness import Muster, job_file, kill, muster_in, training_file, workers_of
+from tests.e2e.harness import Muster, ended, job_file, kill, muster_in, training_file, workers_of
 from tests.support.eventually import eventually
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
@@ -83,6 +87,26 @@ async def test_down_and_up_again_with_a_training_between(muster: Muster) -> None
     await muster.up()
     done = await muster.in_phase(training, "succeeded", "failed")
     assert (done.phase, done.attempt) == ("succeeded", 1)
+
+
+async def test_up_in_the_foreground_ends_with_ctrl_c(muster: Muster) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        busy = taken.getsockname()[1]
+        process = await muster.start("up", "--port", str(busy), "--nats-port", str(busy), "--json")
+        assert process.stdout is not None
+        said = b""
+        while not said.rstrip().endswith(b"}"):
+            said += await asyncio.wait_for(process.stdout.readline(), 60)
+    found = json.loads(said)
+    assert str(busy) not in found["gateway"] + found["nats"]
+    server = muster.nats_pid()
+    process.send_signal(signal.SIGINT)
+    done = await ended(process)
+    assert done.code == 0
+    assert f"port {busy} is busy" in done.err
+    assert done.err.rstrip().endswith("Muster is down.")
+    assert start_mark(server) is None
+    assert not (muster.state / "up.json").exists()
 
 
 async def test_down_with_workers_leaves_nothing(muster: Muster) -> None:

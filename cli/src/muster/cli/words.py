@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import shutil
+import sys
 import unicodedata
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import typer
 
@@ -72,6 +75,18 @@ def clock(at: datetime) -> str:
 def moment(at: datetime) -> str:
     """Return the local date and time with its zone."""
     return at.astimezone().strftime("%Y-%m-%d %H:%M:%S %Z")
+
+
+def program() -> str:
+    """Return how `muster` is called from here: by its name where the shell finds it."""
+    called = Path(sys.argv[0])
+    if called.name == "__main__.py":
+        return f"{sys.executable} -m muster.cli"
+    found = shutil.which(called.name)
+    if found is not None and Path(found).resolve() == called.resolve():
+        return called.name
+    here = called.absolute()
+    return str(here.relative_to(Path.cwd()) if here.is_relative_to(Path.cwd()) else here)
 
 
 def plain(text: str) -> str:

@@ -20,6 +20,7 @@ from muster.cli.running import ending_with_signals, run
 from muster.cli.session import Session, session_of
 from muster.cli.stack.folder import StateFolder
 from muster.cli.texts import say
+from muster.cli.words import program
 
 app = typer.Typer(add_completion=False)
 
@@ -92,6 +93,6 @@ def _keep(session: Session, place: Place) -> None:
     if session.as_json:
         return
     output.line(say("demo.kept"))
-    for command in ("muster list", "muster show spirals", "muster nodes"):
-        output.line(f"  {command} --state {place.state}")
-    output.line(say("demo.kept.end", command="muster demo --clean"))
+    for command in ("list", "show spirals", "nodes"):
+        output.line(f"  {program()} {command} --state {place.state}")
+    output.line(say("demo.kept.end", command=f"{program()} demo --clean"))

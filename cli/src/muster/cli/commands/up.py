@@ -9,9 +9,10 @@ from typing import Annotated
 import typer
 
 from muster.cli import output
-from muster.cli.running import run, wanted_to_end
+from muster.cli.running import ending_with_signals, run, wanted_to_end
 from muster.cli.session import Session, session_of
 from muster.cli.stack.banner import banner, up_document
+from muster.cli.stack.claim import claim
 from muster.cli.stack.detached import start_up
 from muster.cli.stack.folder import StateFolder, Up
 from muster.cli.stack.nodes import nodes_file
@@ -59,15 +60,17 @@ def up(
 
 
 async def _foreground(session: Session, wishes: Wishes) -> None:
-    # all seven services: not for the process that only starts another one
-    from muster.cli.stack.running import Stack  # noqa: PLC0415
-
     def tell(words: str) -> None:
         output.line(words, stderr=True)
 
     tell(say("up.starting", state=wishes.folder.path))
-    stack = Stack(wishes, tell)
-    started = await stack.start()
+    claimed = claim(wishes.folder)
+    # all seven services: not for a process that only starts another one, or may not start
+    from muster.cli.stack.running import Stack  # noqa: PLC0415
+
+    stack = Stack(wishes, claimed, tell)
+    async with ending_with_signals():
+        started = await stack.start()
     _say(session, wishes.folder, started, detached=False)
     sys.stdout.flush()
     try:

@@ -9,7 +9,6 @@ import os
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from muster.cli.errors import CliError
 from muster.cli.stack import logfile, workers
 from muster.cli.stack.folder import Up, this_process
 from muster.cli.stack.nodes import describe
@@ -24,20 +23,18 @@ Tell = Callable[[str], None]
 
 
 class Stack:
-    """start, then stop. tell: says in a line what happens meanwhile."""
+    """start, then stop, which gives the claimed folder back. tell: says in a line what happens."""
 
-    def __init__(self, wishes: Wishes, tell: Tell) -> None:
+    def __init__(self, wishes: Wishes, claimed: int, tell: Tell) -> None:
         self._wishes, self._folder, self._tell = wishes, wishes.folder, tell
-        self._lock: int | None = None
+        self._claimed: int | None = claimed
         self._host: Host | None = None
         self._how = Happened.STARTED
-        self._folder.prepare()
         self.server = EmbeddedServer(self._folder.nats, port=wishes.nats_port, tell=self._on_server)
 
     async def start(self) -> Up:
         """Have everything running. Raises CliError; what had been started is stopped again."""
         nodes = describe(self._wishes.nodes_file)
-        self._take_folder()
         up = this_process(datetime.now(UTC)).model_copy(update={"nodes": nodes})
         self._folder.write(up)
         logfile.log_to(self._folder.log, self._wishes.log_level)
@@ -57,15 +54,6 @@ class Stack:
         )
         self._folder.write(up)
         return up
-
-    def _take_folder(self) -> None:
-        self._lock = self._folder.take_lock()
-        if self._lock is not None:
-            return
-        other = self._folder.read()
-        if other is None or not other.ready:
-            raise CliError("starting", state=self._folder.path)
-        raise CliError("already_up", state=self._folder.path, pid=other.pid, gateway=other.gateway)
 
     async def _start_services(self, url: str) -> int:
         port = self._gateway_port()
@@ -120,6 +108,6 @@ class Stack:
         if left := await workers.living(self._folder):
             self._tell(say("up.workers_go_on", count=len(left)))
         self._folder.forget()
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+        if self._claimed is not None:
+            os.close(self._claimed)
+            self._claimed = None
