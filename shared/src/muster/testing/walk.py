@@ -12,12 +12,13 @@ from muster.contracts.alarms import Alarm
 from muster.domain.state import JobState
 from muster.testing.durables import Delivery, Durable
 from muster.testing.gates import Task
-from muster.testing.process import Life, Process, Turning
+from muster.testing.process import Life, Process
 from muster.testing.world import Option, World
 
 RUN_WEIGHT = 6.0
 DELIVER_WEIGHT = 4.0
 TURN_WEIGHT = 3.0
+IDLE_TURN_WEIGHT = 0.5
 RING_WEIGHT = 1.0
 TIME_WEIGHT = 1.0
 BOOT_WEIGHT = 3.0
@@ -90,14 +91,12 @@ def _deliver(world: World, process: Process, durable: Durable, delivery: Deliver
 def _add_turns(world: World, up: list[Process], options: list[Option]) -> None:
     now = world.time.elapsed
     due = [(p, t) for p in up for t in p.turning if not t.busy and t.due <= now]
-    if due:
-        process, turning = world.dice.one_of(due)
-        name = f"turn {process.name} {turning.loop.name}"
-        options.append(Option(TURN_WEIGHT, name, partial(_turn, world, process, turning)))
-
-
-def _turn(world: World, process: Process, turning: Turning) -> None:
-    world.turn(process, turning)
+    eager = [(p, t) for p, t in due if t.seen != world.activity]
+    for weight, some in ((TURN_WEIGHT, eager), (IDLE_TURN_WEIGHT, due)):
+        if some:
+            process, turning = world.dice.one_of(some)
+            name = f"turn {process.name} {turning.loop.name}"
+            options.append(Option(weight, name, partial(world.turn, process, turning)))
 
 
 def _add_alarms(world: World, options: list[Option]) -> None:

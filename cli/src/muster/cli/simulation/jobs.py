@@ -72,9 +72,9 @@ class RandomScripts:
 
     def _draw(self, who: WorkerId) -> Script:
         gang = Random(f"{self._seed}/{who.job}/{who.attempt}")
-        run_s = gang.choice((5.0, 60.0, 600.0, 3000.0))
+        run_s = gang.choice((5.0, 60.0, 600.0, 3000.0, 3000.0))
         fails = gang.random() < 0.3 and who.worker.endswith("-0")
-        refused = gang.random() < 0.06
+        refused = gang.random() < 0.04
         own = Random(f"{self._seed}/{who}")
         return Script(
             start_s=own.choice((0.5, 0.5, 5.0, 40.0, 2000.0 if own.random() < 0.1 else 1.0)),

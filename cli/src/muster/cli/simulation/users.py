@@ -42,7 +42,7 @@ class Users:
     def options(self, world: World) -> Iterable[Option]:
         """Yield what somebody may ask for now."""
         if self._left:
-            yield Option(0.6, "submit", partial(self._submit, world))
+            yield Option(0.6, "submit", partial(self.submit, world))
         jobs = list(self._known.jobs.values())
         if jobs:
             job = world.dice.one_of(jobs)
@@ -54,7 +54,8 @@ class Users:
         if self._last is not None:
             yield Option(0.1, "the last request again", self._again)
 
-    def _submit(self, world: World) -> None:
+    def submit(self, world: World) -> None:
+        """Somebody wants a job of any kind."""
         self._left -= 1
         shapes = [node.shape for node in self._cluster.nodes.values()]
         self._ask("submit", spec=random_spec(world.dice, self._asked, shapes))

@@ -20,7 +20,7 @@ from muster.domain.phases import PARKED, TERMINAL
 from muster.testing.cluster import shape
 from muster.testing.dice import Dice
 from muster.testing.faults import CALM, Faults, drawn
-from muster.testing.steady import advance
+from muster.testing.steady import advance, settle
 from muster.testing.violation import Violation
 from muster.testing.walk import step
 from muster.testing.world import World
@@ -58,6 +58,7 @@ def walk(
     installation, users = _prepare(seed, faults, plans)
     world, violation = installation.world, None
     try:
+        _open(installation, users)
         for _ in range(steps):
             step(world)
         _calm_down(installation, users)
@@ -82,7 +83,7 @@ def _prepare(seed: int, faults: Faults | None, plans: Plans) -> tuple[Installati
     gpus = dice.one_of((4, 8))
     spot = dice.one_of((0.0, 0.5, 1.0))
     nodes = {
-        f"n{number}": shape(gpus, spot=dice.chance(spot)) for number in range(dice.whole(2, 5))
+        f"n{number}": shape(gpus, spot=dice.chance(spot)) for number in range(dice.whole(2, 4))
     }
     mixture = faults if faults is not None else drawn(dice)
     installation = install(
@@ -95,9 +96,22 @@ def _prepare(seed: int, faults: Faults | None, plans: Plans) -> tuple[Installati
         plans=plans,
     )
     known, cluster = installation.fold.known, installation.cluster
-    users = Users(installation.client, cluster, known, jobs=dice.whole(1, 6))
+    users = Users(installation.client, cluster, known, jobs=dice.whole(2, 8))
     installation.world.surroundings.append(users)
     return installation, users
+
+
+def _open(installation: Installation, users: Users) -> None:
+    """In most worlds everything is up, and somebody waits, before anything goes wrong."""
+    world = installation.world
+    if world.dice.chance(0.3):
+        return
+    faults, world.faults, world.mood.hurried = world.faults, CALM, True
+    settle(world)
+    for _ in range(world.dice.whole(1, 3)):
+        users.submit(world)
+    advance(world, 1.0)
+    world.faults, world.mood.hurried = faults, False
 
 
 def _calm_down(installation: Installation, users: Users) -> None:

@@ -6,6 +6,7 @@ own question needs. None asks a service what it thinks: the log and the cluster'
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -58,18 +59,27 @@ class PoolChange:
 
 @dataclass(slots=True)
 class Known:
-    """What the log says so far. schedulable: node -> (sequence, whether) at each change."""
+    """What the log says so far. past: node -> (sequence, state) at each change."""
 
     cluster: SimCluster
     jobs: dict[str, JobState] = field(default_factory=dict)
     nodes: dict[str, NodeState] = field(default_factory=dict)
-    schedulable: dict[str, list[tuple[int, bool]]] = field(
-        default_factory=lambda: defaultdict(list)
-    )
+    past: dict[str, list[tuple[int, NodeState]]] = field(default_factory=lambda: defaultdict(list))
     rounds: dict[str, list[tuple[int, RoundDecided]]] = field(
         default_factory=lambda: defaultdict(list)
     )
     epochs: dict[tuple[str, str], EpochTaken] = field(default_factory=dict)
+
+    def node_in_round(self, node: str, pool: str) -> NodeState | None:
+        """Return a node as the pool's last round knew it."""
+        rounds = self.rounds[pool]
+        upto = rounds[-1][1].upto if rounds else 0
+        index = bisect_right(self.past[node], upto, key=_sequence)
+        return self.past[node][index - 1][1] if index else None
+
+
+def _sequence(entry: tuple[int, NodeState]) -> int:
+    return entry[0]
 
 
 class Invariant:
@@ -154,7 +164,7 @@ class Fold:
         for invariant in self.invariants:
             invariant.on_node(change)
         self.known.nodes[after.node] = after
-        self.known.schedulable[after.node].append((entry.seq, after.schedulable))
+        self.known.past[after.node].append((entry.seq, after))
 
     def _tell_pool(self, address: subjects.Address, entry: StoredEntry, event: Event) -> None:
         fact: PoolFact = event.data.detail

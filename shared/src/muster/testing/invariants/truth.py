@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from typing import ClassVar
 
 from muster.domain.causes import EvictionCause
@@ -103,14 +102,16 @@ class ReasonsAreTrue(Invariant):
                 raise self.broken(f"succeeded, but {name} did not by itself", state.job)
 
     def _cause(self, state: JobState, fact: Preempted) -> None:
-        nodes = [self.known.nodes[name] for name in state.held if name in self.known.nodes]
+        nodes = [self.known.node_in_round(name, state.pool) for name in state.held]
         if fact.cause is EvictionCause.SPOT_RECLAIM and not any(map(_goes, nodes)):
             raise self.broken("spot reclaim, and no node of it goes", state.job)
         if fact.cause in {EvictionCause.PRIORITY, EvictionCause.QUOTA_RECLAIM} and not fact.by:
             raise self.broken(f"{fact.cause} for nobody", state.job)
 
 
-def _goes(node: NodeState) -> bool:
+def _goes(node: NodeState | None) -> bool:
+    if node is None:
+        return False
     if node.condition is NodeCondition.RECLAIMING:
         return True
     return node.shape.spot and node.condition is not NodeCondition.READY
@@ -132,18 +133,12 @@ class TheUsersWordIsKept(Invariant):
 
     def _allowed(self, state: JobState, fact: Scheduled) -> None:
         policy = state.demand.node_policy
-        rounds = self.known.rounds[state.pool]
-        upto = rounds[-1][1].upto if rounds else 0
         for node, workers in fact.placement.items():
             if policy is not None and not policy.allows(node):
                 raise self.broken(f"placed on {node} against its policy", state.job)
-            if not self._open_at(node, upto):
-                raise self.broken(f"placed on {node}, closed as of {upto}", state.job)
+            known = self.known.node_in_round(node, state.pool)
+            if known is None or not known.schedulable:
+                raise self.broken(f"placed on {node}, which was closed", state.job)
             models = {state.demand.role_of(worker).gpu_model for worker in workers} - {None}
             if models - {self.known.nodes[node].shape.gpu_model}:
                 raise self.broken(f"placed on {node} of another model", state.job)
-
-    def _open_at(self, node: str, upto: int) -> bool:
-        history = self.known.schedulable[node]
-        index = bisect_right(history, upto, key=lambda entry: entry[0])
-        return index > 0 and history[index - 1][1]
