@@ -195,6 +195,26 @@ async def test_a_second_up_says_where_the_first_runs(muster: Muster) -> None:
     assert Path(f"/proc/{muster.pid()}").exists()
 
 
+async def test_what_nobody_can_handle_is_parked_shown_replayed_and_dropped(muster: Muster) -> None:
+    async with muster.client() as client:
+        await client.connection.publish("requests.default.submit", b"\xff not a request")
+        await client.connection.flush()
+
+    async def parked() -> list[int]:
+        return [each["number"] for each in (await muster.ok("parked", "list", "--json")).json]
+
+    (number,) = await eventually(parked, every=0.3)
+    shown = await muster.ok("parked", "show", str(number))
+    assert "the request cannot be answered" in shown.out
+    assert "1 message(s) are parked" in (await muster.ok("doctor")).out
+    await muster.ok("parked", "replay", str(number))
+    again = await eventually(parked, every=0.3)  # its handler can still do nothing with it
+    assert again != [number]
+    dropped = await muster.ok("parked", "drop", "--all", "--yes", "--json")
+    assert dropped.json == [{"number": again[0], "dropped": True}]
+    assert await parked() == []
+
+
 async def test_the_web_page_answers(muster: Muster) -> None:
     import httpx
 

@@ -51,14 +51,12 @@ class Reach:
 
     async def find(self, text: str, tenant: str | None = None) -> JobState:
         """Return the job that a person means. Raises CliError."""
-        try:
-            return choose(await self.jobs(tenant), text)
-        except CliError:
-            # the listing may be a moment behind a job that was just submitted
-            just_now = _ID.fullmatch(text) and await self.state(tenant or DEFAULT_TENANT, text)
-            if just_now:
-                return just_now
-            raise
+        if _ID.fullmatch(text):
+            # asked for by its id alone: the leader knows it at once, the listing a moment later
+            state = await self.state(tenant or DEFAULT_TENANT, text)
+            if state is not None:
+                return state
+        return choose(await self.jobs(tenant), text)
 
     async def state(self, tenant: str, job: str) -> JobState | None:
         """Return one job as the log's leader knows it."""

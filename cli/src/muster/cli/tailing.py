@@ -15,6 +15,8 @@ from muster.cli.reach import Reach
 from muster.executor.backends.local.logs import follow
 
 LOOK_S = 0.2
+LATE_S = 0.5
+"""Lines on the bus may come so much later than the event that ends their job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,7 @@ class Tail:
         told = asyncio.create_task(self._over.wait())
         heard = asyncio.create_task(self._hear())
         await asyncio.wait({told, heard}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({heard}, timeout=LATE_S)
         for task in (told, heard):
             task.cancel()
 

@@ -18,10 +18,10 @@ from muster.cli.demo.mailbox import Letter, judge_letters, letters
 from muster.cli.demo.stage import Stage
 from muster.cli.demo.story import Story
 from muster.cli.output import row, table
-from muster.cli.texts import say
+from muster.cli.texts import pick, say
 from muster.cli.views.timeline import event_document, timeline
 from muster.cli.words import clock
-from muster.domain.phases import Phase
+from muster.domain.phases import SHOWN_TEXT, Phase
 from muster.domain.state import JobState
 from muster.log import Recorded
 
@@ -61,7 +61,8 @@ def _outcome(state: JobState | None) -> Judgement:
     if state is None:
         return Judgement("outcome", False, {"phase": "-", "runs": 0, "entries": 0})
     once = state.attempt == 2 and state.queue_entry == 2 and state.ledgers.requeues == 1
-    values = {"phase": state.phase, "runs": state.attempt, "entries": state.queue_entry}
+    phase = pick(SHOWN_TEXT[state.shown])
+    values = {"phase": phase, "runs": state.attempt, "entries": state.queue_entry}
     return Judgement("outcome", state.phase is Phase.SUCCEEDED and once, values)
 
 

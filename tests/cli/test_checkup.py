@@ -1,0 +1,116 @@
+"""What the doctor finds on a real server: what is missing, what differs, what waits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from muster.bus.api import call
+from muster.bus.provision import provision
+from muster.bus.topology import CONSUMERS, STREAMS
+from muster.cli.checkup.finding import Finding, Severity
+from muster.cli.checkup.machine import machine
+from muster.cli.checkup.server import server
+from muster.cli.checkup.streams import streams
+from muster.cli.stack.folder import StateFolder
+from muster.log import EventLog
+from muster.log.jetstream import JetStreamLog
+from muster.runtime.connection import Connection, NatsSettings, connect
+
+
+@pytest.fixture
+async def connection(clean_nats_url: str) -> AsyncIterator[Connection]:
+    opened = await connect(NatsSettings(servers=clean_nats_url, wait_s=10))
+    yield opened
+    await opened.close()
+
+
+def _by_severity(findings: list[Finding], severity: Severity) -> list[tuple[str, object]]:
+    return [(f.key, f.values.get("what")) for f in findings if f.severity is severity]
+
+
+async def _streams(connection: Connection) -> list[Finding]:
+    return [finding async for finding in streams(connection)]
+
+
+async def test_on_an_empty_server_everything_is_missing(connection: Connection) -> None:
+    problems = _by_severity(await _streams(connection), Severity.PROBLEM)
+    assert len(problems) == len(STREAMS) + 2 * len(CONSUMERS)
+    assert ("topology.missing", "stream EVENTS") in problems
+    assert ("topology.missing", "consumer REPLAYS/requeue-jobs") in problems
+
+
+async def test_a_provisioned_server_is_fine(connection: Connection) -> None:
+    await provision(connection)
+    found = await _streams(connection)
+    assert [finding.key for finding in found] == ["topology", "backlog", "parked.none"]
+    assert all(finding.remedy == "" for finding in found)
+
+
+async def test_what_differs_is_named_with_both_values(connection: Connection) -> None:
+    await provision(connection)
+    config = (await call(connection, "STREAM.INFO.REQUESTS"))["config"]
+    await call(connection, "STREAM.UPDATE.REQUESTS", config | {"max_msg_size": 1000})
+    (found,) = [f for f in await _streams(connection) if f.severity is Severity.PROBLEM]
+    assert found.key == "topology.differs"
+    assert "max_msg_size 1000 -> 262144" in found.message
+    assert found.remedy == "muster provision corrects it"
+    await provision(connection)
+    assert not _by_severity(await _streams(connection), Severity.PROBLEM)
+
+
+async def test_a_backlog_and_parked_messages_are_warnings(connection: Connection) -> None:
+    await provision(connection)
+    for number in range(1001):
+        await connection.publish(f"jobs.t.j{number}.admitted", b"{}")
+    for subject in ("jobs.t.last.admitted", "parked.EVENTS.requeue-jobs"):
+        await connection.request(subject, b"{}")
+    warnings = _by_severity(await _streams(connection), Severity.WARNING)
+    assert ("backlog.behind", "consumer EVENTS/requeue-jobs") in warnings
+    assert ("parked", None) in warnings
+    assert ("backlog.behind", "consumer REQUESTS/admission-requests") not in warnings
+
+
+class _WrongClock:
+    """A log whose server lives in another time."""
+
+    def __init__(self, log: EventLog, seconds: float) -> None:
+        self._log, self._seconds = log, seconds
+
+    async def now(self) -> datetime:
+        return await self._log.now() + timedelta(seconds=self._seconds)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "severity"),
+    [(0.0, Severity.FINE), (10.0, Severity.WARNING), (-3600.0, Severity.PROBLEM)],
+)
+async def test_clocks_that_differ(
+    connection: Connection, seconds: float, severity: Severity
+) -> None:
+    await provision(connection)
+    log = JetStreamLog(connection)
+    wrong = cast("EventLog", _WrongClock(log, seconds))
+    found = {f.key: f async for f in server(connection, wrong, None)}
+    await log.close()
+    assert found["clock"].severity is severity
+    assert found["server"].severity is Severity.FINE
+    assert found["sync.unknown"].severity is Severity.NOTE
+
+
+def test_the_state_folder_is_looked_at(tmp_path: Path) -> None:
+    folder = StateFolder(tmp_path / "state")
+    none = {f.key: f.severity for f in machine(folder)}
+    assert none["folder.none"] is Severity.NOTE
+    folder.prepare()
+    assert {f.key for f in machine(folder)} >= {"folder", "disk", "python", "binary"}
+    folder.path.chmod(0o755)
+    (open_to_all,) = [f for f in machine(folder) if f.key == "folder.open"]
+    assert "mode 755" in open_to_all.message
+    assert open_to_all.remedy == f"chmod 700 {folder.path}"
+    assert json.dumps(open_to_all.document())
