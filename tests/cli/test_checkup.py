@@ -69,7 +69,7 @@ async def test_a_backlog_and_parked_messages_are_warnings(connection: Connection
     for number in range(1001):
         await connection.publish(f"jobs.t.j{number}.admitted", b"{}")
     for subject in ("jobs.t.last.admitted", "parked.EVENTS.requeue-jobs"):
-        await connection.request(subject, b"{}")
+        await connection.request(subject, b"{}", timeout=30)
     warnings = _by_severity(await _streams(connection), Severity.WARNING)
     assert ("backlog.behind", "consumer EVENTS/requeue-jobs") in warnings
     assert ("parked", None) in warnings

@@ -35,7 +35,7 @@ async def test_muster_killed_in_the_middle_of_a_training(muster: Muster) -> None
     ends_badly = await muster.submit(
         job_file(muster.folder, "ends-badly", ["python", "-c", quick.format(9)])
     )
-    training = await muster.submit(training_file(muster.folder, "training", 300))
+    training = await muster.submit(training_file(muster.folder, "training", 220))
     await muster.prints(training, "step=10 ")
     processes = workers_of(training)
     assert len(processes) == 2
@@ -55,7 +55,7 @@ async def test_muster_killed_in_the_middle_of_a_training(muster: Muster) -> None
     assert failed.reason is not None
     assert "exit code 9" in failed.reason.en
     assert workers_of(training) == []
-    assert "finished: steps=300" in muster.log(training)
+    assert "finished: steps=220" in muster.log(training)
     assert "checkpoint loaded" not in muster.log(training)
 
 
