@@ -1,0 +1,85 @@
+"""One written event of every kind, as subject and JSON: what tests break in their ways."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+from typing import Any, TypeAlias
+
+from muster.contracts.events import Event, job_event, node_event, pool_event
+from muster.domain import nodes as n
+from muster.domain import pools as p
+from muster.domain.edges import EDGES
+from muster.domain.evolve import evolve
+from muster.domain.facts import FACTS
+from tests.domain.making import make
+from tests.domain.stages import stage
+from tests.support.lives import START, Life
+
+Json: TypeAlias = Any
+
+SHAPE = n.NodeShape(gpus=8, gpu_model="H100", cpus=64, memory_mib=1024, labels={"zone": "西"})
+NODE_FACTS: tuple[n.NodeFact, ...] = (
+    n.NodeJoined(pool="default", node="gpu-7.rack_3", cluster="c1", shape=SHAPE),
+    n.NodeChanged(shape=SHAPE),
+    n.NodeReclaiming(deadline=START),
+    n.NodeLost(),
+    n.NodeLeft(),
+    n.NodeFenced(request="r1", by="ann"),
+    n.NodeCordoned(request="r2", by="ann"),
+    n.NodeUncordoned(request="r3", by="ann"),
+    n.NodeDrained(request="r4", by="ann"),
+    n.NodeSuspected(why="three failures"),
+)
+WAITING = p.WaitingJob(tenant="acme", job="j1", code="WAITING", en="busy", zh="繁忙", ahead=3)
+POOL_FACTS: tuple[p.PoolFact, ...] = (
+    p.EpochTaken(epoch=3, holder="h1"),
+    p.RoundDecided(epoch=3, round=9, upto=100, at=START),
+    p.PoolSummary(nodes=2, gpus=16, gpus_free=3, waiting=1, queue=(WAITING,)),
+)
+
+
+def _job(event: str) -> Event:
+    if event == "submitted":
+        state = Life().state
+        fact = make(event, state, Random(1))
+        return _wrap(evolve(None, fact, START), fact)
+    phase = min(EDGES[event].sources)
+    life = stage(phase, event)
+    fact = make(event, life.state, Random(1))
+    return _wrap(life.then(fact).state, fact)
+
+
+def _wrap(state: Any, fact: Any) -> Event:
+    return job_event(state, fact, event_id="e1", source="muster/x", at=START)
+
+
+def _node(fact: n.NodeFact) -> Event:
+    state = n.evolve_node(None, NODE_FACTS[0], START)
+    if not isinstance(fact, n.NodeJoined):
+        state = n.evolve_node(state, fact, START)
+    return node_event(state, fact, event_id="e1", source="muster/x", at=START)
+
+
+def _pool(fact: p.PoolFact, kind: str = "pool") -> Event:
+    return pool_event("default", fact, event_id="e1", source="muster/x", at=START, kind=kind)
+
+
+EVENTS: dict[str, Event] = {
+    **{f"job.{event}": _job(event) for event in FACTS},
+    **{f"node.{fact.event}": _node(fact) for fact in NODE_FACTS},
+    **{f"pool.{fact.event}": _pool(fact) for fact in POOL_FACTS},
+    "cluster.epoch": _pool(POOL_FACTS[0], "cluster"),
+}
+"""kind.event -> an event."""
+
+
+def written(name: str) -> tuple[str, Json]:
+    """The subject of an event, and its JSON to change."""
+    event = EVENTS[name]
+    return event.subject, json.loads(event.to_bytes())
+
+
+def body(value: Json) -> bytes:
+    """JSON as bytes."""
+    return json.dumps(value).encode()
