@@ -126,6 +126,48 @@ def test_wrong_usage_is_exit_code_two(
     assert "Traceback" not in done.err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("lsit",), "没有命令 lsit，是否应为 'list'"),
+        (("list", "--nope"), "没有选项 --nope"),
+        (("list", "--limit", "many"), "--limit 的值不合法：须为整数"),
+        (("list", "--limit", "0"), "--limit 的值不合法：须不小于 1"),
+        (("list", "extra"), "多余的参数：extra"),
+        (("submit",), "缺少参数 FILE"),
+        (("list", "--limit"), "选项 --limit 需要一个值"),
+        (("completion", "cmd"), "cmd 不在可选值 'bash', 'zsh', 'fish', 'powershell' 中"),
+        (("events", "--event", "exploded"), "未知事件 exploded"),
+    ],
+)
+def test_wrong_usage_in_chinese(muster: Muster, arguments: tuple[str, ...], words: str) -> None:
+    done = (
+        muster(*arguments, "--lang", "zh")
+        if arguments[-1] != "--limit"
+        else muster(*arguments, MUSTER_LANG="zh")
+    )
+    assert done.code == 2
+    assert done.err.startswith("错误：")
+    assert words in done.err
+    assert "处理办法：见 muster" in done.err
+
+
+def test_wrong_usage_in_json(muster: Muster) -> None:
+    error = json.loads(muster("list", "--json", "--nope").out)["error"]
+    assert error == {
+        "code": "usage",
+        "message": "No such option: --nope",
+        "fix": "see muster list --help",
+    }
+
+
+@pytest.mark.parametrize("arguments", [(), ("node",), ("parked",)])
+def test_without_a_command_the_help_is_shown(muster: Muster, arguments: tuple[str, ...]) -> None:
+    done = muster(*arguments)
+    assert (done.code, done.err) == (2, "")
+    assert "Usage: muster" in done.out
+
+
 def test_without_a_muster_there_is_one_line_and_a_remedy(muster: Muster, tmp_path: Path) -> None:
     done = muster("list")
     assert done.code == 5

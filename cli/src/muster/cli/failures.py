@@ -9,6 +9,7 @@ import json
 import sys
 import traceback
 
+import typer
 from rich.console import Console
 from rich.text import Text
 
@@ -16,13 +17,18 @@ from muster.cli.errors import CliError, Refusal
 from muster.cli.exits import Exit
 from muster.cli.session import Session
 from muster.cli.texts import language, say
+from muster.cli.usage import as_error
 
 
 def report(error: Exception, session: Session) -> Exit:
     """Show what a command failed with; returns the exit code."""
     if session.debug:
         traceback.print_exception(error)
+    if isinstance(error, typer.Abort):
+        return Exit.FAILED
     known = error if isinstance(error, CliError) else _as_known(error)
+    if not str(known):
+        return known.exit_code  # no arguments: the help was shown instead
     return _show(known, session)
 
 
@@ -54,6 +60,8 @@ def _document(error: CliError) -> dict[str, object]:
 
 def _as_known(error: Exception) -> CliError:
     """Say what an error of the layers below means to a person; what nobody foresaw is our fault."""
+    if isinstance(error, typer.TyperException):
+        return as_error(error)
     from muster.domain.errors import MusterError, Temporary  # noqa: PLC0415 - only on failure
 
     if isinstance(error, Temporary):

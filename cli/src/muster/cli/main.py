@@ -17,9 +17,12 @@ def main() -> None:
     from muster.cli.root import build  # noqa: PLC0415
     from muster.cli.session import Session  # noqa: PLC0415
 
-    session = Session()
+    # also known where the arguments cannot be read: the error is then told as it was wanted
+    own = sys.argv[: sys.argv.index("--")] if "--" in sys.argv else sys.argv
+    session = Session(as_json="--json" in own, debug="--debug" in own)
     try:
-        build()(prog_name="muster", obj=session)
+        ended = build().main(prog_name="muster", obj=session, standalone_mode=False)
+        sys.exit(ended if isinstance(ended, int) else Exit.DONE)
     except KeyboardInterrupt:
         sys.exit(Exit.INTERRUPTED)
     except Exception as error:  # noqa: BLE001 - the one place where the command line ends

@@ -10,6 +10,8 @@ ERRORS: dict[str, tuple[str, str]] = {
         "run the command again with --debug and report what it prints",
         "请加 --debug 再次运行，并反馈输出内容",
     ),
+    "error.usage": ("{why}", "{why}"),
+    "error.usage.fix": ("see {command} --help", "见 {command} --help"),
     "error.system": ("the system refused: {why}", "系统拒绝了操作：{why}"),
     "error.system.fix": (
         "look at the path, its permissions and the free disk space",
