@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import ClassVar
 
-from muster.domain.facts import Rescaled, Scheduled, Started
+from muster.domain.facts import Launching, Rescaled, Scheduled, Started
 from muster.domain.phases import Phase
 from muster.domain.state import JobState
 from muster.testing.cluster import WorkerId
-from muster.testing.invariants.base import Invariant, JobChange
+from muster.testing.invariants.base import Invariant, JobChange, Known
 from muster.testing.world import World
 
 Amounts = tuple[float, float, float]
@@ -31,11 +31,6 @@ def _amounts(state: JobState) -> Iterator[tuple[str, Amounts]]:
         )
 
 
-def _waiting(state: JobState) -> bool:
-    """Whether what it holds is still its victims' room."""
-    return state.phase is Phase.STARTING and not state.launched and bool(state.waits_for)
-
-
 class NoNodeOverCapacity(Invariant):
     """Also I9: room that is freed for one job is never given to another meanwhile."""
 
@@ -45,17 +40,34 @@ class NoNodeOverCapacity(Invariant):
         " that wait for their victims, nor by the processes that really run."
     )
 
+    def __init__(self, known: Known) -> None:
+        super().__init__(known)
+        self._launched: set[str] = set()
+
     def on_job(self, change: JobChange) -> None:
-        if not isinstance(change.fact, Scheduled | Rescaled) and not (
-            change.after.launched and change.before and not change.before.launched
-        ):
-            return
-        jobs = {**self.known.jobs, change.after.job: change.after}
-        occupying = [state for state in jobs.values() if state.held and not _waiting(state)]
+        state = change.after
+        if not state.held:
+            self._launched.discard(state.job)
+        if isinstance(change.fact, Launching):
+            self._launched.add(state.job)
+        if isinstance(change.fact, Scheduled | Rescaled | Launching):
+            self._check(change)
+
+    def _check(self, change: JobChange) -> None:
+        holding = [s for s in self.known.jobs.values() if s.job != change.after.job and s.held]
+        holding.append(change.after)
+        occupying = [s for s in holding if self._occupies(s)]
         self._fits(change, occupying, "is used twice")
-        victims = {w.job for s in jobs.values() if _waiting(s) for w in s.waits_for}
-        claiming = [s for s in jobs.values() if s.held and s.job not in victims]
+        victims = {w.job for s in holding if not self._occupies(s) for w in s.waits_for}
+        planned = [s for s in holding if s.phase is Phase.STARTING or s.job in self._launched]
+        claiming = [s for s in planned if s.job not in victims]
         self._fits(change, claiming, "is promised twice")
+
+    def _occupies(self, state: JobState) -> bool:
+        """Whether its processes are there or may come at any time: nobody is waited for."""
+        if state.job in self._launched:
+            return True
+        return state.phase is Phase.STARTING and not state.waits_for
 
     def _fits(self, change: JobChange, states: list[JobState], what: str) -> None:
         used: dict[str, Amounts] = {}
