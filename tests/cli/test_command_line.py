@@ -153,10 +153,10 @@ def test_wrong_usage_in_chinese(muster: Muster, arguments: tuple[str, ...], word
 
 
 def test_wrong_usage_in_json(muster: Muster) -> None:
-    error = json.loads(muster("list", "--json", "--nope").out)["error"]
+    error = json.loads(muster("list", "--json", "--xyzzy").out)["error"]
     assert error == {
         "code": "usage",
-        "message": "No such option: --nope",
+        "message": "No such option: --xyzzy",
         "fix": "see muster list --help",
     }
 

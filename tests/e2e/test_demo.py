@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 async def test_the_demo_proves_what_it_shows_and_cleans_up(tmp_path: Path) -> None:
     muster = Muster(tmp_path)
     try:
-        done = await muster.run("demo", "--json", within=110)
+        done = await muster.run("demo", "--json", "--state", str(muster.state), within=110)
         assert done.code == 0, done
         found = done.json
         assert found["passed"]
@@ -31,7 +31,7 @@ async def test_the_demo_proves_what_it_shows_and_cleans_up(tmp_path: Path) -> No
         assert all(letter["signature_verified"] for letter in found["letters"])
         assert found["runs"]["2"]["loaded"] == found["runs"]["1"]["saved"]
     finally:
-        cleaned = await muster.run("demo", "--clean")
+        cleaned = await muster.run("demo", "--clean", "--state", str(muster.state))
     assert cleaned.code == 0
     assert not muster.state.exists()
 
@@ -41,8 +41,8 @@ async def test_a_folder_that_is_no_demo_is_never_deleted(tmp_path: Path) -> None
     muster.state.mkdir()
     precious = muster.state / "precious"
     precious.touch()
-    for arguments in (("demo", "--clean"), ("demo",)):
-        done = await muster.run(*arguments)
+    for arguments in (("--clean",), ()):
+        done = await muster.run("demo", "--state", str(muster.state), *arguments)
         assert done.code == 1
         assert "will not be deleted" in done.err
     assert precious.exists()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,5 +31,5 @@ def find_place(session: Session) -> Place:
     root = next((folder for folder in around if (folder / TRAINING).is_file()), None)
     if root is None:
         raise CliError("demo_missing", path=Path.cwd() / TRAINING)
-    named = session.state or os.environ.get("MUSTER_STATE")
-    return Place(root, Path(named).expanduser().absolute() if named else root / STATE)
+    # MUSTER_STATE is not asked: it names a folder that is worked with
+    return Place(root, session.state.expanduser().absolute() if session.state else root / STATE)
