@@ -38,7 +38,10 @@ class NodeShape(Frozen):
 
 
 class NodeState(Frozen):
-    """A node after one event. deadline: when a reclaimed node is taken away."""
+    """A node after one event. deadline: when a reclaimed node is taken away.
+
+    since: when its condition began; for a fenced node, the instant that the proof speaks of.
+    """
 
     pool: Token
     node: str
@@ -166,7 +169,10 @@ def evolve_node(
             pool=fact.pool, node=fact.node, cluster=fact.cluster, shape=fact.shape, since=at
         )
     changes = _NODE_EFFECTS[type(fact)](state, fact)
-    changes |= {"version": state.version + 1, "since": at}
+    changes["version"] = state.version + 1
+    anew = isinstance(fact, NodeJoined | NodeFenced)
+    if anew or changes.get("condition", state.condition) is not state.condition:
+        changes["since"] = at
     if fact.request:
         changes["requests"] = (*state.requests, fact.request)[-32:]
     return state.model_copy(update=changes)
@@ -174,6 +180,18 @@ def evolve_node(
 
 def _condition(condition: NodeCondition) -> Callable[[NodeState, Any], dict[str, Any]]:
     return lambda state, fact: {"condition": condition}
+
+
+def _reclaimed(state: NodeState) -> NodeCondition:
+    """A notice about a node that is out already brings it not back, and undoes no proof."""
+    out = {NodeCondition.LOST, NodeCondition.FENCED, NodeCondition.GONE}
+    return state.condition if state.condition in out else NodeCondition.RECLAIMING
+
+
+def _lost(state: NodeState) -> NodeCondition:
+    """Of a fenced node nothing is heard, and the proof stands."""
+    fenced = state.condition is NodeCondition.FENCED
+    return NodeCondition.FENCED if fenced else NodeCondition.LOST
 
 
 _NODE_EFFECTS: dict[type[NodeFact], Callable[[NodeState, Any], dict[str, Any]]] = {
@@ -185,10 +203,10 @@ _NODE_EFFECTS: dict[type[NodeFact], Callable[[NodeState, Any], dict[str, Any]]] 
     },
     NodeChanged: lambda s, f: {"shape": f.shape},
     NodeReclaiming: lambda s, f: {
-        "condition": NodeCondition.RECLAIMING,
+        "condition": _reclaimed(s),
         "deadline": f.deadline if s.deadline is None else min(s.deadline, f.deadline),
     },
-    NodeLost: _condition(NodeCondition.LOST),
+    NodeLost: lambda s, f: {"condition": _lost(s)},
     NodeLeft: _condition(NodeCondition.GONE),
     NodeFenced: _condition(NodeCondition.FENCED),
     NodeCordoned: lambda s, f: {"cordoned": True},
