@@ -172,3 +172,10 @@ def test_a_second_stop_keeps_what_the_first_one_led_to() -> None:
     )
     assert state.knows("again")
     assert state.knows("stop-1")
+
+
+def test_a_worker_that_ends_while_a_hold_is_evicted_is_no_new_failure() -> None:
+    life = debug_holding(failed=False).then(reclaim())
+    failure = f.WorkerFailure(worker="worker-0", node="n2", exit_code=1)
+    with pytest.raises(IllegalEdge, match="outcome that is held"):
+        life.then(f.WorkersFailed(attempt=1, failures=(failure,)))

@@ -326,6 +326,8 @@ def _signalled(state: JobState, fact: f.Signalled, at: datetime) -> Changes:
 
 def _workers_failed(state: JobState, fact: f.WorkersFailed, at: datetime) -> Changes:
     _refuse_after_signal(state, "workers_failed")
+    if state.outcome is not None:
+        raise IllegalEdge("workers_failed cannot follow an outcome that is held")
     first = fact.failures[0]
     why = _how_it_ended(first)
     return {
