@@ -331,6 +331,19 @@ class BusSuite:
         await asyncio.sleep(0.3)
         assert len(heard.triggers) == done
 
+    async def test_closing_leaves_nothing_on_its_way(self, desk: Desk) -> None:
+        async def briefly(trigger: Trigger) -> None:
+            await asyncio.sleep(0.002)
+
+        consumer, one, other = await desk.consumer(ack_wait=60), Heard(briefly), Heard(briefly)
+        sent = [await desk.send(f"n{number}") for number in range(300)]
+        bus = await desk.listen(consumer, one)
+        await eventually(lambda: len(one.triggers) > 50)
+        await bus.close()
+        await desk.listen(consumer, other)
+        await eventually(lambda: {*one.subjects, *other.subjects} == set(sent))
+        await eventually(lambda: _is_idle(desk, consumer))
+
     async def test_closing_hands_back_what_does_not_finish(self, desk: Desk) -> None:
         async def never(trigger: Trigger) -> None:
             await asyncio.sleep(3600)

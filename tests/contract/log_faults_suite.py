@@ -13,7 +13,7 @@ import pytest
 
 from muster.domain.errors import Conflict, Temporary
 from muster.log import Append, Basis, EventLog, Recorded, UnknownOutcome, nothing
-from muster.log.jetstream import JetStreamLog
+from muster.log.jetstream import ANSWER_S, PATIENCE_S, JetStreamLog
 from tests.contract.log_events import Job, epoch, epoch_key, fresh
 from tests.contract.log_suite import alarm, everything, ids, written
 from tests.contract.log_worlds import ClusterWorld, ServerWorld
@@ -21,7 +21,6 @@ from tests.support.eventually import eventually
 from tests.support.lossy import LossyRelay
 
 World = ServerWorld | ClusterWorld
-PATIENCE_S = 25.0
 
 
 async def appended(log: EventLog, job: Job, count: int) -> list[Recorded]:
@@ -82,6 +81,17 @@ class LogFaultsSuite:
         assert (await log.append(event, nothing(job.key))).seq == first.seq
         assert len(await log.history(job.key)) == 2
 
+    async def test_the_same_event_appended_twice_at_once_is_stored_once(self, world: World) -> None:
+        one, other, job = await world.client(), await world.client(), Job()
+        last = await one.append(job.submitted(), nothing(job.key))
+        for _ in range(50):
+            event, based_on = job.relabelled(), Basis(job.key, last.seq)
+            last, again = await asyncio.gather(
+                one.append(event, based_on), other.append(event, based_on)
+            )
+            assert again.seq == last.seq
+        assert len(await one.history(job.key)) == 51
+
     async def test_an_append_whose_answer_was_lost_is_found_in_the_log(self, world: World) -> None:
         async with LossyRelay(world.port) as relay:
             log, job = await lossy_client(world, relay), Job()
@@ -111,6 +121,23 @@ class LogFaultsSuite:
             recorded = await writing
         assert recorded.seq == ours.seq
 
+    async def test_it_is_found_although_the_server_died_after_storing_it(
+        self, world: World
+    ) -> None:
+        async with LossyRelay(world.port) as relay:
+            log, job = await lossy_client(world, relay), Job()
+            first = await log.append(job.submitted(), nothing(job.key))
+            relay.loses_answers = True
+            event = job.relabelled()
+            writing = asyncio.create_task(log.append(event, Basis(job.key, first.seq)))
+            ours = await seen_by(await world.client(), job, event.id)
+            await world.strike()
+            await world.recover()
+            relay.heal()
+            recorded = await writing
+        assert recorded.seq == ours.seq
+        assert len(await (await world.client()).history(job.key)) == 2
+
     async def test_an_append_that_never_arrived_arrives_once(self, world: World) -> None:
         async with LossyRelay(world.port) as relay:
             log, job = await lossy_client(world, relay), Job()
@@ -139,8 +166,7 @@ class LogFaultsSuite:
 
     async def test_without_a_server_the_outcome_is_unknown(self, world: World) -> None:
         async with LossyRelay(world.port) as relay:
-            connection = await world.connect(relay_url(world, relay))
-            log, job = JetStreamLog(connection, answer_s=0.2, patience_s=1.0), Job()
+            log, job = await lossy_client(world, relay, answer_s=0.2, patience_s=1.0), Job()
             relay.loses_questions = True
             with pytest.raises(UnknownOutcome):
                 await log.append(job.submitted(), nothing(job.key))
@@ -291,8 +317,12 @@ def relay_url(world: World, relay: LossyRelay) -> str:
     return world.url.split(",")[0].replace(f":{world.port}", f":{relay.port}")
 
 
-async def lossy_client(world: World, relay: LossyRelay) -> JetStreamLog:
-    return JetStreamLog(await world.connect(relay_url(world, relay)))
+async def lossy_client(
+    world: World, relay: LossyRelay, *, answer_s: float = ANSWER_S, patience_s: float = PATIENCE_S
+) -> JetStreamLog:
+    connection = await world.connect(relay_url(world, relay))
+    relay.before_exit(connection.close)
+    return JetStreamLog(connection, answer_s=answer_s, patience_s=patience_s)
 
 
 async def seen_by(log: EventLog, job: Job, event_id: str) -> Recorded:

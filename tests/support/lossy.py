@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Self
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Self
 
 from muster.runtime.ports import LOOPBACK
 
@@ -15,7 +16,8 @@ class LossyRelay:
         self._target = target
         self._server: asyncio.Server | None = None
         self._writers: set[asyncio.StreamWriter] = set()
-        self._relays: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._before_exit: list[Callable[[], Awaitable[None]]] = []
         self.loses_answers = False
         self.loses_questions = False
 
@@ -25,15 +27,22 @@ class LossyRelay:
         number: int = self._server.sockets[0].getsockname()[1]
         return number
 
+    def before_exit(self, close: Callable[[], Awaitable[None]]) -> None:
+        """Close a client first: one that loses its relay would look for it for ever."""
+        self._before_exit.append(close)
+
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._accept, LOOPBACK, 0)
         return self
 
     async def __aexit__(self, *failure: object) -> None:
         assert self._server is not None
+        for close in self._before_exit:
+            await close()
         self._server.close()
-        self.cut()
-        await asyncio.gather(*self._relays, return_exceptions=True)
+        while self._tasks:
+            self.cut()
+            await asyncio.wait(self._tasks, timeout=0.1)
         await self._server.wait_closed()
 
     def cut(self) -> None:
@@ -46,20 +55,26 @@ class LossyRelay:
         self.loses_answers = self.loses_questions = False
         self.cut()
 
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._run(self._connect(reader, writer))
+
+    def _run(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             there, back = await asyncio.open_connection(LOOPBACK, self._target)
         except OSError:
             writer.close()
             return
         self._writers |= {writer, back}
-        for source, target, answers in ((reader, back, False), (there, writer, True)):
-            task = asyncio.create_task(self._relay(source, target, answers))
-            self._relays.add(task)
-            task.add_done_callback(self._relays.discard)
+        self._run(self._relay(reader, back, answers=False))
+        self._run(self._relay(there, writer, answers=True))
 
     async def _relay(
-        self, source: asyncio.StreamReader, target: asyncio.StreamWriter, answers: bool
+        self, source: asyncio.StreamReader, target: asyncio.StreamWriter, *, answers: bool
     ) -> None:
         try:
             while data := await source.read(65536):

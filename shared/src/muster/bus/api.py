@@ -36,12 +36,12 @@ class Refused(Exception):
     def is_final(self) -> bool:
         """Whether the same question would be refused again.
 
-        429 and 5xx may be over soon; two errors of the server have a code that says otherwise: the
-        peers of a young cluster are found in a moment, a bad configuration stays one.
+        409 (another copy is being stored), 429 and 5xx may be over soon. Two errors have a code
+        that misleads: a young cluster finds its peers in a moment, a bad configuration stays one.
         """
         if self.err_code in {NO_SUITABLE_PEERS, INVALID_CONFIGURATION}:
             return self.err_code == INVALID_CONFIGURATION
-        return 400 <= self.code < 500 and self.code not in {408, 429}
+        return 400 <= self.code < 500 and self.code not in {408, 409, 429}
 
 
 async def call(

@@ -23,6 +23,7 @@ EXPIRES_S = 30.0
 HEARTBEAT_S = 1.0
 SILENCE_S = 2.2
 GATHER_S = 0.002
+HAND_BACK_S = 1.0
 PAUSE_S = 0.1
 MAX_PAUSE_S = 5.0
 
@@ -80,10 +81,17 @@ class Puller:
             await asyncio.sleep(pause)
 
     async def stop(self) -> None:
-        """Ask for nothing more."""
+        """Ask for nothing more, and hand back what is still on its way to us."""
         self._stopped = True
         self._news.set()
-        await self._unsubscribe()
+        subscription, self._subscription = self._subscription, None
+        if subscription is None or not self._connection.is_connected:
+            return
+        try:
+            async with asyncio.timeout(HAND_BACK_S):
+                await subscription.drain()  # type: ignore[no-untyped-call]
+        except (NatsError, TimeoutError) as error:
+            _LOG.info("not everything was handed back", consumer=self._name, why=str(error))
 
     async def unsubscribe(self) -> None:
         """The same, by the name that FastStream knows."""
@@ -135,7 +143,9 @@ class Puller:
             raise _Lost(self._lost)
 
     async def _receive(self, message: Msg) -> None:
-        if message.reply:
+        if message.reply and self._stopped:
+            await self._connection.publish(message.reply, b"-NAK")
+        elif message.reply:
             self._heard = asyncio.get_running_loop().time()
             self._asked -= 1
             self._busy += 1

@@ -25,6 +25,7 @@ from muster.log.jetstream_wire import (
 from muster.log.jetstream_writing import CONFLICTS, is_final
 
 MAX_BATCH = 1000
+FLUSHED = 32
 DUPLICATE_IN_BATCH = 10201
 INCOMPLETE = 10176
 
@@ -71,6 +72,8 @@ async def _send(wire: Wire, appends: Sequence[Append], timeout: float) -> Msg:
                 headers = headers_of(append.event, append.basis, place)
                 reply = inbox if number in {1, last} else ""
                 await wire.send(append.event.subject, append.event.to_bytes(), reply, headers)
+                if number % FLUSHED == 0:
+                    await asyncio.sleep(0)  # what is ready goes out while the rest is made
             return await answer
     except TimeoutError as error:
         raise Unanswered(f"no answer within {timeout:g} s") from error

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any
@@ -23,6 +24,7 @@ from muster.domain.errors import Permanent, Temporary
 STATUS = "Status"
 NO_RESPONDERS = "503"
 POLL_S = 0.05
+_ACKNOWLEDGED = re.compile(rb'\{"stream":"[\w-]+", *"seq":(\d+)\}')
 
 OnMessage = Callable[[Msg], None]
 
@@ -54,6 +56,9 @@ class Wire:
         """Return a reply subject whose messages go to `on_message` until `close_inbox`."""
         if self._subscription is None:
             await self._subscribe()
+        return self._next_inbox(on_message)
+
+    def _next_inbox(self, on_message: OnMessage) -> str:
         self._count += 1
         inbox = f"{self._prefix}{self._count}"
         self._waiting[inbox] = on_message
@@ -112,7 +117,9 @@ class Wire:
         """Send and return the one answer. Raises Unanswered."""
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Msg] = loop.create_future()
-        inbox = await self.open_inbox(partial(_answered, answer))
+        if self._subscription is None:
+            await self._subscribe()
+        inbox = self._next_inbox(partial(_answered, answer))
         # A timer of its own costs a third of `asyncio.timeout`, and this is the log's busiest line.
         timer = loop.call_later(timeout, _expired, answer, subject, timeout)
         try:
@@ -163,6 +170,15 @@ def _expired(answer: asyncio.Future[Msg], subject: str, timeout: float) -> None:
 def status_of(message: Msg) -> str | None:
     """Return the inline status of a message without a body (404, 408, 503), None if it has none."""
     return message.headers.get(STATUS) if message.headers else None
+
+
+def stored_seq(body: bytes) -> int:
+    """Return the sequence of a plain acknowledgement, 0 for any other answer.
+
+    Written by the server as `{"stream":"EVENTS","seq":12}`; whatever else is in it is for `parsed`.
+    """
+    found = _ACKNOWLEDGED.fullmatch(body)
+    return int(found[1]) if found else 0
 
 
 def parsed(body: bytes) -> dict[str, Any]:

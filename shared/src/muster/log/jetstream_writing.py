@@ -16,7 +16,7 @@ from muster.domain.errors import Conflict, Permanent
 from muster.log import Basis, UnknownOutcome
 from muster.log.jetstream_headers import headers_of
 from muster.log.jetstream_reading import Reading
-from muster.log.jetstream_wire import Refused, Unanswered, Wire, parsed
+from muster.log.jetstream_wire import Refused, Unanswered, Wire, parsed, stored_seq
 
 WRONG_LAST = 10071
 IN_FLIGHT = 10164
@@ -39,8 +39,11 @@ class _Write:
 
 
 def is_final(refused: Refused) -> bool:
-    """Tell whether the server refuses this message for good; 429 and 5xx may be over soon."""
-    return 400 <= refused.code < 500 and refused.code not in {408, 429}
+    """Tell whether the server refuses this message for good.
+
+    Not final: 5xx and 429, which may be over soon, and 409, where another copy is being stored.
+    """
+    return 400 <= refused.code < 500 and refused.code not in {408, 409, 429}
 
 
 class Writing:
@@ -81,6 +84,8 @@ class Writing:
         message = await self._wire.ask(
             event.subject, write.body, write.headers, timeout=self._timeout
         )
+        if seq := stored_seq(message.data):
+            return seq
         try:
             answer = parsed(message.data)
         except Refused as refused:

@@ -1,7 +1,8 @@
-"""The NATS client with the one part made cheap that every message passes: reading its headers.
+"""The NATS client, with two of its parts done otherwise. Called by `muster.runtime.connection`.
 
-Called by `muster.runtime.connection`. Says the same as the library does, in a fifth of the time; if
-a later version reads headers by another name, this is merely not used.
+Reading headers, which every message passes, says the same as the library in a fifth of the time.
+Closing goes through to its end when the line is broken. If a later version of the library calls
+these parts by other names, ours are merely not used.
 """
 
 from __future__ import annotations
@@ -22,3 +23,14 @@ class QuickClient(Client):
             if colon and name.isascii() and len(name.split()) <= 1:
                 headers[name] = value.strip()
         return headers
+
+    async def close(self) -> None:
+        """Close. The library wants to send what waits, and stops half-way when it cannot."""
+        try:
+            await super().close()
+        except OSError:
+            for subscription in tuple(self._subs.values()):
+                subscription._stop_processing()
+            self._subs.clear()
+            if self._closed_cb is not None:
+                await self._closed_cb()
