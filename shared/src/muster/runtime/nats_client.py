@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from nats.aio.client import Client
 
+BLANK = " \t\n\r\x0b\f"
+
 
 class QuickClient(Client):
     """See the module."""
@@ -19,9 +21,9 @@ class QuickClient(Client):
         headers: dict[str, str] = {}
         for line in raw.decode("utf-8", "replace").split("\r\n"):
             name, colon, value = line.partition(":")
-            name = name.strip()
-            if colon and name.isascii() and len(name.split()) <= 1:
-                headers[name] = value.strip()
+            name = name.strip(BLANK)
+            if colon and name.isascii() and (name.split() == [name] or not name):
+                headers[name] = value.strip(BLANK)
         return headers
 
     async def close(self) -> None:
