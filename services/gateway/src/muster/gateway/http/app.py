@@ -16,7 +16,13 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from muster.domain.errors import Temporary
-from muster.gateway.http import capacity_routes, health_routes, job_routes, stream_routes
+from muster.gateway.http import (
+    capacity_routes,
+    health_routes,
+    job_routes,
+    page_routes,
+    stream_routes,
+)
 from muster.gateway.http.problems import Problem, answer, violation
 from muster.gateway.http.queries import JobQuery, NodeQuery, Query, StreamQuery, once, violations_of
 from muster.gateway.http.surface import Surface
@@ -43,6 +49,7 @@ def create(surface: Surface) -> ASGIApp:
     for routes in (job_routes, capacity_routes, stream_routes):
         app.include_router(routes.router(surface), prefix="/api/v1", dependencies=checked)
     app.include_router(health_routes.router(surface))
+    app.include_router(page_routes.router())
     _say_errors(app)
     return Counted(app, surface)
 
