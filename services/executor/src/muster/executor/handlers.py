@@ -99,7 +99,7 @@ class Handlers:
 
     async def on_changes(self) -> None:
         """Wait for workers to change and look at their jobs."""
-        for job in await anext(self._changes):
+        for job in sorted(await anext(self._changes)):
             await self._look_at(job)
 
     async def on_log(self) -> None:
