@@ -19,6 +19,7 @@ async def test_the_page_is_guarded_and_loads_nothing_from_elsewhere(gateway: Gat
 
 
 async def test_the_page_reads_fields_that_the_api_has(gateway: Gateway) -> None:
+    await gateway.follow.step()
     async with client(application(gateway)) as http:
         page = (await http.get("/")).text
         jobs = await http.get("/api/v1/jobs?limit=50&lang=zh")
