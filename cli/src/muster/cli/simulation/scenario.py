@@ -1,0 +1,163 @@
+"""What a scenario says: an installation (`given`), what happens to it (`when`), what follows.
+
+Strict: an unknown field or another type is an error. Seconds count from the moment at which the
+world has reached what `given` says; the world gets there by itself, through its own services.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from muster.cli.simulation.scenario_steps import Step
+from muster.cli.simulation.scenario_then import Check
+from muster.domain.model import Strict
+
+
+class NodeGiven(Strict):
+    """One machine. later: it joins only when a step says so."""
+
+    gpus: int
+    spot: bool = False
+    zone: str = "default"
+    gpu_model: str = "H100"
+    later: bool = False
+
+
+def _plain_node(value: object) -> object:
+    return {"gpus": value} if isinstance(value, int) else value
+
+
+class ProcessGiven(Strict):
+    """How the workers of a job behave; see `muster.testing.cluster.Script`. null = never."""
+
+    start: float | None = 1.0
+    run: float | None = None
+    exit: int = 0
+    stop: float | None = 1.0
+    stop_exit: int = 143
+    kill: float | None = 0.1
+    refused: str | None = None
+
+
+class ProcessOf(ProcessGiven):
+    """The same for some workers only: of one attempt, or of one name."""
+
+    attempt: int | None = None
+    worker: str | None = None
+
+
+class QueueGiven(Strict):
+    """Auto-queue: hours for each queueing, and how often the job may queue again."""
+
+    hours: int
+    requeues: int
+
+
+StartState = Literal["running", "starting", "queued", "later", "debug_holding"]
+
+
+class JobGiven(Strict):
+    """One job, or `count` jobs alike, named with a number behind.
+
+    state: what is waited for before second 0; later = submitted by a step. on: where it must run
+    at second 0 (the other nodes are cordoned while it is placed). more: further fields of its
+    specification, as people write them.
+    """
+
+    kind: Literal["reserved", "on_demand", "spot", "idle"] = Field("on_demand", alias="class")
+    type: Literal["PyTorchJob", "RayJob"] = "PyTorchJob"
+    workers: int = 1
+    gpus: int = 8
+    priority: int | Literal["low", "normal", "high"] | None = None
+    guarantee: bool = False
+    auto_queue: QueueGiven | None = None
+    restarts: int = 0
+    grace: int = 30
+    only_on: tuple[str, ...] = ()
+    not_on: tuple[str, ...] = ()
+    user: str = "ada"
+    tenant: str = "acme"
+    state: StartState = "running"
+    on: tuple[str, ...] = ()
+    count: int = 1
+    process: ProcessGiven = ProcessGiven()
+    processes: tuple[ProcessOf, ...] = ()
+    more: Mapping[str, Any] = {}
+
+
+Node = Annotated[NodeGiven, BeforeValidator(_plain_node)]
+
+
+class Given(Strict):
+    """Where it begins. min_run, cool_down: the scheduler's settings, seconds."""
+
+    nodes: Mapping[str, Node]
+    jobs: Mapping[str, JobGiven] = {}
+    min_run: int = 0
+    cool_down: int = 0
+
+    def names_of(self, job: str) -> tuple[str, ...]:
+        """Return the names of the jobs that one entry stands for."""
+        count = self.jobs[job].count
+        return (job,) if count == 1 else tuple(f"{job}{n}" for n in range(1, count + 1))
+
+    def each_job(self) -> Iterator[tuple[str, JobGiven]]:
+        """Yield every job by its own name."""
+        for entry, job in self.jobs.items():
+            for name in self.names_of(entry):
+                yield name, job
+
+
+class Scenario(Strict):
+    """One story. case: its number in the case bank. decision: of the life cycle, if it shows one.
+
+    timing_dependent: it is also told with everything doubled, swapped, restarted and led anew.
+    keep_order: the order of its steps matters, so they are not swapped.
+    """
+
+    title: str
+    case: str | None = Field(None, pattern=r"^[A-Z]{3}-\d{2}$")
+    also: tuple[str, ...] = ()
+    decision: str | None = Field(None, pattern=r"^D\d{1,2}$")
+    timing_dependent: bool = False
+    keep_order: bool = False
+    given: Given
+    when: tuple[Step, ...] = ()
+    then: Annotated[tuple[Check, ...], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _names_exist(self) -> Scenario:
+        jobs = {name for name, _ in self.given.each_job()}
+        for step in self.when:
+            for job in step.jobs_named():
+                _known(job, jobs, f"when, second {step.at:g}: job")
+            for node in step.nodes_named():
+                _known(node, set(self.given.nodes), f"when, second {step.at:g}: node")
+        for check in self.then:
+            for job in check.jobs:
+                _known(job, jobs, f"then, second {check.at:g}: job")
+            for node in check.nodes:
+                _known(node, set(self.given.nodes), f"then, second {check.at:g}: node")
+        return self
+
+    @property
+    def cases(self) -> tuple[str, ...]:
+        """Return every number of the case bank that this scenario answers."""
+        return (*([self.case] if self.case else ()), *self.also)
+
+
+def _known(name: str, names: set[str], where: str) -> None:
+    if name not in names:
+        raise ValueError(
+            f"{where} {name!r} is not in `given`; there are: {', '.join(sorted(names))}"
+        )
+
+
+class Book(Strict):
+    """One file: an area and its scenarios."""
+
+    area: str
+    scenarios: Annotated[tuple[Scenario, ...], Field(min_length=1)]

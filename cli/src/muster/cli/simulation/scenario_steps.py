@@ -1,0 +1,156 @@
+"""The steps of a scenario: what people, machines, services and the network may do in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import Field
+
+from muster.domain.model import Strict
+
+
+class Base(Strict):
+    """at: second of the story. label, where there is one: names the request for `answers`."""
+
+    at: float = 0.0
+
+    def jobs_named(self) -> tuple[str, ...]:
+        """Return the jobs that the step speaks of."""
+        job = getattr(self, "job", None)
+        return (job,) if isinstance(job, str) else ()
+
+    def nodes_named(self) -> tuple[str, ...]:
+        """Return the nodes that the step speaks of."""
+        node = getattr(self, "node", None)
+        return (node,) if isinstance(node, str) else ()
+
+
+class Submit(Base):
+    """Submit a job of `given`; change: fields of its specification that differ.
+
+    The request is labelled `submit-<job>`; the same again is the same request.
+    """
+
+    do: Literal["submit"]
+    job: str
+    change: Mapping[str, Any] = {}
+
+
+class AskJob(Base):
+    """A person's request about a job. with: the fields of the request."""
+
+    do: Literal["stop", "resume", "respecify", "prioritise", "relabel"]
+    job: str
+    fields: Mapping[str, Any] = Field({}, alias="with")
+    label: str | None = None
+
+
+class AskNode(Base):
+    """An operator's or a cloud's request about a node. notice: of a reclaim, seconds."""
+
+    do: Literal["reclaim", "cordon", "uncordon", "drain", "fence"]
+    node: str
+    notice: int = 30
+    label: str | None = None
+
+
+class Machine(Base):
+    """A machine itself. announce: the cluster shows that it will be taken back in `notice` s.
+
+    taken: gone for good, and everybody knows. cut_off: nobody hears of it, its workers run on.
+    off: somebody made sure that nothing runs there. back, join: it is there (again).
+    resize: it has `gpus` from now on.
+    """
+
+    do: Literal["announce", "taken", "cut_off", "off", "back", "join", "resize"]
+    node: str
+    notice: float = 120.0
+    gpus: int = 8
+
+
+class Exit(Base):
+    """A worker process ends; code null: it vanishes. worker "all": every one of the job."""
+
+    do: Literal["exit"]
+    job: str
+    worker: str = "worker-0"
+    code: int | None = 0
+
+
+class Outage(Base):
+    """A replica or a service dies, or stands still, for so many seconds.
+
+    service "all": every one. pause: a machine that freezes, and goes on with what it knew.
+    """
+
+    do: Literal["crash", "pause"]
+    service: str
+    seconds: float = 5.0
+
+
+class NewLeader(Base):
+    """The leading scheduler freezes for so many seconds; the second one takes over meanwhile."""
+
+    do: Literal["new_leader"]
+    seconds: float = 60.0
+
+
+class Away(Base):
+    """Something does not answer for so many seconds: cluster, log (writes), database, timers."""
+
+    do: Literal["away"]
+    what: Literal["cluster", "log", "database", "timers"]
+    seconds: float
+
+
+class Again(Base):
+    """An event that stands in the log is delivered once more, to everybody who listens.
+
+    event: its name, the last of that name; none = the last event of the job.
+    """
+
+    do: Literal["double", "replay"]
+    job: str
+    event: str | None = None
+
+
+class Alarms(Base):
+    """lose: no alarm that is armed now will ring. ring_early: they all ring now, and again."""
+
+    do: Literal["lose_alarms", "ring_early"]
+
+
+class Clock(Base):
+    """A wall clock steps: of one service, or of the server when none is named."""
+
+    do: Literal["clock"]
+    seconds: float
+    service: str | None = None
+
+
+class Publish(Base):
+    """A foreign or malformed message. job: it stands on this job's subject, under `event`."""
+
+    do: Literal["publish"]
+    body: str
+    job: str | None = None
+    event: str = "scribbled"
+    verb: str = "submit"
+
+
+Step: TypeAlias = Annotated[
+    Submit
+    | AskJob
+    | AskNode
+    | Machine
+    | Exit
+    | Outage
+    | NewLeader
+    | Away
+    | Again
+    | Alarms
+    | Clock
+    | Publish,
+    Field(discriminator="do"),
+]
