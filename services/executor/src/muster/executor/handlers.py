@@ -38,6 +38,7 @@ from muster.executor.core.reconcile import (
     Signal,
     Step,
     next_step,
+    unexplained,
 )
 from muster.executor.core.view import Seen, View, Worker
 from muster.executor.holder import Holder
@@ -168,15 +169,35 @@ class Handlers:
         state = last.job
         gone = await self._victims_gone(state)
         workers = [w for w in await self._backend.observe() if w.key.job == state.job]
-        return next_step(state, self._view(workers, gone), self._journal.clock.now())
+        step = next_step(state, self._view(workers, gone), self._journal.clock.now())
+        if unexplained(step):
+            # workers may be seen to be gone before the log knows that their node is
+            view = self._view(workers, gone, await self._nodes_gone())
+            step = next_step(state, view, self._journal.clock.now())
+        return step
 
-    def _view(self, workers: Sequence[Observed], victims_gone: bool = True) -> View:
-        down, fences = self.watch.down, self.watch.fenced
+    async def _nodes_gone(self) -> frozenset[str]:
+        """Return the nodes that the log has and the cluster no longer shows."""
+        shown = {each.node for each in await self._backend.nodes()}
+        ours = self._settings.cluster
+        return frozenset(n for n, s in self.watch.nodes.items() if s.cluster == ours) - shown
+
+    def _view(
+        self,
+        workers: Sequence[Observed],
+        victims_gone: bool = True,
+        nodes_gone: frozenset[str] = frozenset(),
+    ) -> View:
+        fences = self.watch.fenced
         outdated = {w.node for w in workers if _started_after(w, fences.get(w.node))}
+        spot = {n for n in nodes_gone if self.watch.nodes[n].shape.spot}
+        down = self.watch.down | (nodes_gone - spot)
         return View(
             workers=tuple(_worker(w, w.node in down) for w in workers),
             fenced=frozenset(fences.keys() - outdated),
             victims_gone=victims_gone,
+            down=down,
+            taken=self.watch.taken | spot,
         )
 
     async def _victims_gone(self, state: JobState) -> bool:

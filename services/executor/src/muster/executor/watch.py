@@ -81,8 +81,15 @@ class Watch:
     @property
     def down(self) -> frozenset[str]:
         """Nodes that are lost and are not spot capacity; what runs there is unknown."""
-        lost = self._having(*_DOWN, NodeCondition.FENCED)
-        return frozenset(name for name in lost if not self.nodes[name].shape.spot)
+        return frozenset(n for n in self._out() if not self.nodes[n].shape.spot)
+
+    @property
+    def taken(self) -> frozenset[str]:
+        """Nodes of spot capacity that are gone."""
+        return frozenset(n for n in self._out() if self.nodes[n].shape.spot)
+
+    def _out(self) -> frozenset[str]:
+        return self._having(*_DOWN, NodeCondition.FENCED)
 
     def _having(self, *conditions: NodeCondition) -> frozenset[str]:
         return frozenset(n for n, state in self.nodes.items() if state.condition in conditions)

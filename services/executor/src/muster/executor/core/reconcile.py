@@ -154,14 +154,20 @@ def _failures(
     vanished: a worker that the cluster no longer shows counts too.
     """
     workers = view.of(state.attempt)
-    found = [_failure(w) for w in workers.values() if w.failed]
+    found = [_failure(w) for w in workers.values() if w.failed and not _taken(w, view)]
     if vanished:
         found += [
-            f.WorkerFailure(worker=name, node=node, cause="vanished")
+            f.WorkerFailure(
+                worker=name, node=node, cause="node_lost" if node in view.down else "vanished"
+            )
             for name, node in state.placed_on.items()
-            if name not in workers
+            if name not in workers and node not in view.taken
         ]
     return tuple(sorted(found, key=_order))
+
+
+def _taken(worker: Worker, view: View) -> bool:
+    return worker.exit_code is None and worker.node in view.taken
 
 
 def _failure(worker: Worker) -> f.WorkerFailure:
@@ -184,6 +190,12 @@ def _cause(worker: Worker) -> str:
 def _order(failure: f.WorkerFailure) -> tuple[bool, float, str]:
     ended = failure.ended_at
     return (ended is None, ended.timestamp() if ended else 0.0, failure.worker)
+
+
+def unexplained(step: Step | None) -> bool:
+    """Tell whether a step blames the job for an end that nobody saw: its node may have gone."""
+    fact = step.fact if isinstance(step, Record) else None
+    return isinstance(fact, f.WorkersFailed) and any(x.cause == "vanished" for x in fact.failures)
 
 
 # --- leaving: evicted or stopped ---------------------------------------------------------------

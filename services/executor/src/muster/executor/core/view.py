@@ -60,13 +60,16 @@ class Worker:
 class View:
     """All workers of a job that the cluster shows, of every attempt.
 
-    fenced: nodes on which, by proof, nothing runs. victims_gone: every victim that this job waits
-    for holds nothing any more.
+    fenced: nodes on which, by proof, nothing runs. down: nodes that are lost. taken: nodes of spot
+    capacity that are gone; the scheduler evicts, so an end there that nobody saw is no failure.
+    victims_gone: every victim that this job waits for holds nothing any more.
     """
 
     workers: tuple[Worker, ...]
     fenced: frozenset[str] = frozenset()
     victims_gone: bool = True
+    down: frozenset[str] = frozenset()
+    taken: frozenset[str] = frozenset()
 
     def of(self, attempt: int) -> dict[str, Worker]:
         """Workers of one attempt by name."""
