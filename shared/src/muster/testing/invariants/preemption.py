@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from muster.domain.causes import PREEMPTIONS, EvictionCause
-from muster.domain.facts import Preempted, Scheduled
+from muster.domain.facts import Preempted, Prioritised, Scheduled
 from muster.domain.state import JobState
 from muster.testing.invariants.base import Invariant, JobChange, Known
 from muster.testing.world import World
@@ -43,6 +43,13 @@ class VictimsAreUseful(Invariant):
             self._victim(change, fact, fact.by)
         if isinstance(fact, Scheduled):
             self._beneficiary(change.after, fact)
+        if isinstance(fact, Prioritised):
+            self._forget(change.after.job)  # a person has turned the order round
+
+    def _forget(self, job: str) -> None:
+        self._evicted_by.pop(job, None)
+        for victims in self._evicted_by.values():
+            victims.discard(job)
 
     def _victim(self, change: JobChange, fact: Preempted, by: str) -> None:
         victim, other = change.after, self.known.jobs.get(by)
