@@ -6,6 +6,7 @@ handlers never build an event themselves.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
@@ -13,7 +14,7 @@ from prometheus_client import Counter
 
 from muster.contracts import subjects
 from muster.contracts.events import Event, job_event, node_event, pool_event
-from muster.contracts.tracing import traceparent
+from muster.contracts.tracing import note_append, root_of, traceparent
 from muster.domain.edges import Owner
 from muster.domain.errors import Conflict, Temporary
 from muster.domain.evolve import evolve
@@ -82,8 +83,14 @@ class Journal:
             event_id=self._ids(),
             source=self._source,
             at=at,
-            traceparent=traceparent(before.event.traceparent if before else None),
+            traceparent=self._trace(after, before),
         )
+
+    def _trace(self, after: JobState, before: Recorded | None) -> str | None:
+        """One job is one trace: what its first event began, every further one goes on."""
+        if before is not None:
+            return traceparent(before.event.traceparent)
+        return traceparent() or root_of(f"{after.tenant}/{after.job}")
 
     def about_node(self, before: Recorded | None, fact: NodeFact) -> Append:
         """Build the append of a fact about a node."""
@@ -112,21 +119,25 @@ class Journal:
     async def record(self, append: Append) -> Recorded:
         """Write one append."""
         assert append.basis is not None
+        began = time.time_ns()
         recorded = await self.log.append(append.event, append.basis)
-        self._count(append)
+        self._note(append, began)
         return recorded
 
     async def record_all(
         self, appends: Sequence[Append], fence: Append | None = None
     ) -> Sequence[Recorded]:
         """Write all or nothing."""
+        began = time.time_ns()
         recorded = await self.log.append_all(appends, fence)
         for append in appends:
-            self._count(append)
+            self._note(append, began)
         return recorded
 
-    def _count(self, append: Append) -> None:
-        _RECORDED.labels(self.owner.value, append.event.data.detail.event).inc()
+    def _note(self, append: Append, began_ns: int) -> None:
+        event = append.event.data.detail.event
+        _RECORDED.labels(self.owner.value, event).inc()
+        note_append(self.owner.value, event, append.event.traceparent, began_ns)
 
     async def advance(
         self, tenant: str, job: str, decide: Decide, at_least: int = 0
