@@ -14,13 +14,17 @@ from muster.bus.api import call
 from muster.bus.provision import provision
 from muster.bus.topology import CONSUMERS, STREAMS
 from muster.cli.checkup.finding import Finding, Severity
+from muster.cli.checkup.jobs import jobs
 from muster.cli.checkup.machine import machine
 from muster.cli.checkup.server import server
 from muster.cli.checkup.streams import streams
+from muster.cli.commands.doctor import summary
 from muster.cli.stack.folder import StateFolder
+from muster.client import MusterClient
 from muster.log import EventLog
 from muster.log.jetstream import JetStreamLog
 from muster.runtime.connection import Connection, NatsSettings, connect
+from tests.support.eventually import eventually
 
 
 @pytest.fixture
@@ -74,6 +78,39 @@ async def test_a_backlog_and_parked_messages_are_warnings(connection: Connection
     assert ("backlog.behind", "consumer EVENTS/requeue-jobs") in warnings
     assert ("parked", None) in warnings
     assert ("backlog.behind", "consumer REQUESTS/admission-requests") not in warnings
+
+
+async def test_a_job_whose_last_message_cannot_be_read_is_a_warning(
+    connection: Connection,
+) -> None:
+    client = MusterClient(connection)
+    assert [finding async for finding in jobs(client)] == []
+    await provision(connection)
+    assert [finding.key async for finding in jobs(client)] == ["status"]
+    await connection.request("jobs.acme.j1.succeeded", b"garbage", timeout=30)
+
+    async def copied() -> bool:
+        return bool(await client.unreadable())
+
+    await eventually(copied)
+    (found,) = [finding async for finding in jobs(client)]
+    await client.close()
+    assert (found.key, found.severity) == ("status.unreadable", Severity.WARNING)
+    assert "acme/j1" in found.message
+    assert "jobs.>" in found.remedy
+
+
+@pytest.mark.parametrize(
+    ("problems", "warnings", "words"),
+    [
+        (0, 0, "no problem found"),
+        (0, 2, "2 warning(s)"),
+        (1, 0, "1 problem(s) found"),
+        (1, 2, "1 problem(s) found, 2 warning(s)"),
+    ],
+)
+def test_the_last_line_counts_warnings_too(problems: int, warnings: int, words: str) -> None:
+    assert summary(problems, warnings) == words
 
 
 class _WrongClock:

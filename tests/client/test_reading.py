@@ -183,6 +183,40 @@ async def test_nodes_and_pools_are_told_as_they_stand(muster: MusterClient, live
     assert await muster.decided("default") is None
 
 
+NEWER = b'{"type": "muster.job.started.v99"}'
+
+
+@pytest.mark.parametrize(("event", "body"), [("succeeded", b"garbage"), ("started", NEWER)])
+async def test_a_message_that_cannot_be_read_hides_no_job(
+    muster: MusterClient, lives: Lives, event: str, body: bytes
+) -> None:
+    last = await lives.running("j1")
+    await muster.connection.request(f"jobs.{TENANT}.j1.{event}", body, timeout=5)
+    await muster.connection.request(f"jobs.{TENANT}.nobody.{event}", body, timeout=5)
+
+    async def copied() -> bool:
+        return len(await muster.unreadable()) == 2
+
+    await eventually(copied)
+    assert [(status.event, status.at) for status in await muster.jobs(TENANT)] == [
+        (last.event, last.at)
+    ]
+    first = (await muster.unreadable(TENANT))[0]
+    assert (first.subject, first.seq) == (f"jobs.{TENANT}.j1.{event}", last.seq + 1)
+    async with aclosing(muster.statuses(TENANT, "j1")) as statuses:
+        assert (await take(statuses, 1))[0].job == last.job
+
+
+@pytest.mark.parametrize("event", ["cordoned", "joined"])
+async def test_a_message_that_cannot_be_read_changes_no_node(
+    muster: MusterClient, lives: Lives, event: str
+) -> None:
+    await lives.joined("n1")
+    last = await lives.cordoned("n1")
+    await muster.connection.request(f"pools.default.nodes.n1.{event}", b"garbage", timeout=5)
+    assert await muster.nodes() == [last.node]
+
+
 @pytest.mark.slow
 async def test_followers_survive_a_server_that_was_killed(nats_server: KillableServer) -> None:
     import nats

@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any
 
 from nats.aio.client import Client
+from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 from pydantic import ValidationError
 
@@ -25,7 +26,7 @@ from muster.contracts.requests import Answer, Request
 from muster.domain.errors import Temporary
 from muster.domain.nodes import NodeState
 from muster.domain.pools import PoolSummary, RoundDecided
-from muster.log import Recorded
+from muster.log import Recorded, Unreadable
 from muster.log.jetstream import JetStreamLog
 
 ANSWER_S = 15.0
@@ -108,7 +109,23 @@ class MusterClient:
         """Return every job of a tenant, or of all, in the order in which they last changed."""
         pattern = subjects.status_pattern(tenant)
         found = await current.newest(self.connection, Stream.STATUS, pattern)
-        return [status for message in found if (status := current.status_in(message)) is not None]
+        told = [await self._status(current.status_in(message)) for message in found]
+        return [status for status in told if status is not None]
+
+    async def _status(self, found: JobStatus | Unreadable) -> JobStatus | None:
+        """Look behind a status that cannot be read: the job stands where its last event left it."""
+        if isinstance(found, JobStatus):
+            return found
+        last = await current.behind(self._log, found)
+        return JobStatus(last.event, last.at) if last is not None else None
+
+    async def unreadable(self, tenant: str | None = None) -> list[Unreadable]:
+        """Return the last messages of jobs that are no event for this version."""
+        pattern = subjects.status_pattern(tenant)
+        found = map(
+            current.status_in, await current.newest(self.connection, Stream.STATUS, pattern)
+        )
+        return [status for status in found if isinstance(status, Unreadable)]
 
     async def statuses(
         self, tenant: str | None = None, job: str | None = None
@@ -120,7 +137,7 @@ class MusterClient:
         """
         pattern = subjects.status_pattern(tenant, job)
         async for message in current.newest_and_on(self.connection, Stream.STATUS, pattern):
-            status = current.status_in(message)
+            status = await self._status(current.status_in(message))
             if status is not None:
                 yield status
 
@@ -168,13 +185,19 @@ class MusterClient:
         pattern = subjects.nodes_pattern(pool)
         known: dict[tuple[str, str], NodeState] = {}
         for message in await current.newest(self.connection, Stream.EVENTS, pattern):
-            try:
-                data = read_event(message.subject, message.data).data
-            except UnreadableEvent:
-                continue
-            if isinstance(data, NodeData):
-                known[data.node.pool, data.node.node] = data.node
+            node = await self._node(message)
+            if node is not None:
+                known[node.pool, node.node] = node
         return [known[name] for name in sorted(known)]
+
+    async def _node(self, message: Msg) -> NodeState | None:
+        try:
+            data = read_event(message.subject, message.data).data
+        except UnreadableEvent as error:
+            seq = message.metadata.sequence.stream
+            last = await current.behind(self._log, Unreadable(message.subject, seq, str(error)))
+            data = last.event.data if last is not None else None
+        return data.node if isinstance(data, NodeData) else None
 
     async def pool(self, pool: str) -> PoolSummary | None:
         """Return what the last placement round said of a pool; None before the first one."""

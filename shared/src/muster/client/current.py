@@ -19,9 +19,11 @@ from nats.js.api import ConsumerConfig, DeliverPolicy
 from nats.js.client import JetStreamContext
 from nats.js.errors import Error as JetStreamError
 
+from muster.contracts import subjects
 from muster.contracts.events import Event, JobData, UnreadableEvent, read_event
 from muster.domain.errors import Temporary
 from muster.domain.state import JobState
+from muster.log import EventLog, Recorded, Unreadable
 
 HEARTBEAT_S = 1.0
 WAIT_S = 5.0
@@ -42,25 +44,35 @@ class JobStatus:
         return state
 
 
-def status_in(message: Msg) -> JobStatus | None:
-    """Read a message of the stream STATUS; None when this version cannot."""
-    event = _event_in(message)
-    if event is None or not isinstance(event.data, JobData):
-        return None
+def status_in(message: Msg) -> JobStatus | Unreadable:
+    """Read a message of the stream STATUS, a copy of the job's last event."""
+    subject, seq = _origin(message)
+    try:
+        event = read_event(subject, message.data)
+    except UnreadableEvent as error:
+        return Unreadable(subject, seq, str(error))
+    if not isinstance(event.data, JobData):
+        return Unreadable(subject, seq, "no event of a job")
     return JobStatus(event, message.metadata.timestamp)
 
 
-def _event_in(message: Msg) -> Event | None:
-    """The status of a job is its last event, whose own subject is inside."""
-    try:
-        return read_event(_own_subject(message), message.data)
-    except UnreadableEvent:
-        return None
-
-
-def _own_subject(message: Msg) -> str:
+def _origin(message: Msg) -> tuple[str, int]:
+    """Return the subject and the sequence that the copied message has in the log."""
     source = (message.headers or {}).get("Nats-Stream-Source", "").split(" ")
-    return source[4] if len(source) > 4 else message.subject
+    if len(source) > 4 and source[1].isdigit():
+        return source[4], int(source[1])
+    return message.subject, message.metadata.sequence.stream
+
+
+async def behind(log: EventLog, unreadable: Unreadable) -> Recorded | None:
+    """Return the last readable event of the same job or node; None when it never had one.
+
+    One message that this version cannot read must not make a running job disappear.
+    """
+    try:
+        return await log.last(subjects.parse(unreadable.subject).key)
+    except subjects.BadSubject:
+        return None
 
 
 async def newest(connection: Client, stream: str, pattern: str) -> list[Msg]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 DOCTOR: dict[str, tuple[str, str]] = {
     "doctor.healthy": ("no problem found", "未发现问题"),
     "doctor.count": ("{count} problem(s) found", "发现 {count} 个问题"),
+    "doctor.warnings": ("{count} warning(s)", "{count} 条警告"),
     "doctor.python": ("Python {version}", "Python {version}"),
     "doctor.python.fix": ("install Python 3.11 or newer", "请安装 Python 3.11 或更高版本"),
     "doctor.binary": ("nats-server {version} at {path}", "nats-server {version}（{path}）"),
@@ -168,6 +169,18 @@ DOCTOR: dict[str, tuple[str, str]] = {
     "doctor.parked.fix": (
         "see why with `muster parked list`; after the cause is gone, `muster parked replay`",
         "用 `muster parked list` 查看原因；排除后用 `muster parked replay` 重放",
+    ),
+    "doctor.status": ("every job's last message can be read", "所有任务的最新消息均可读取"),
+    "doctor.status.unreadable": (
+        "{count} job(s) are shown by an earlier event, their last message cannot be read: {jobs}"
+        " ({why})",
+        "{count} 个任务的最新消息无法读取，按之前的事件显示：{jobs}（{why}）",
+    ),
+    "doctor.status.unreadable.fix": (
+        "if a newer Muster wrote it, upgrade this one; if not, see who else may write on jobs.>;"
+        " the job's next event ends it, also that of `muster stop`",
+        "若由更新版本写入，请升级本版本；否则请检查还有谁可写入 jobs.>；"
+        "任务的下一个事件（包括 `muster stop`）会使其恢复",
     ),
     "doctor.parked.none": ("nothing is parked", "没有被搁置的消息"),
 }

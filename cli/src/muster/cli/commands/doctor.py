@@ -8,6 +8,7 @@ import typer
 
 from muster.cli import output
 from muster.cli.checkup.finding import Finding, Severity, problem
+from muster.cli.checkup.jobs import jobs
 from muster.cli.checkup.machine import machine
 from muster.cli.checkup.server import server
 from muster.cli.checkup.services import services
@@ -20,6 +21,7 @@ from muster.cli.session import Session, session_of
 from muster.cli.stack.folder import StateFolder
 from muster.cli.texts import say
 from muster.cli.views.findings import findings_view
+from muster.client import MusterClient
 from muster.domain.errors import MusterError
 from muster.log.jetstream import JetStreamLog
 
@@ -32,13 +34,21 @@ def doctor(context: typer.Context) -> None:
     session = session_of(context)
     findings = run(_look(session))
     problems = sum(finding.severity is Severity.PROBLEM for finding in findings)
+    warnings = sum(finding.severity is Severity.WARNING for finding in findings)
     if session.as_json:
         documents = [finding.document() for finding in findings]
-        output.document({"problems": problems, "findings": documents})
+        output.document({"problems": problems, "warnings": warnings, "findings": documents})
     else:
         output.show(findings_view(findings))
-        output.line(say("doctor.count", count=problems) if problems else say("doctor.healthy"))
+        output.line(summary(problems, warnings))
     raise typer.Exit(Exit.FAILED if problems else Exit.DONE)
+
+
+def summary(problems: int, warnings: int) -> str:
+    """Return the last line: nobody is told that all is well under a line that warns."""
+    counts = [("doctor.count", problems), ("doctor.warnings", warnings)]
+    said = [say(key, count=count) for key, count in counts if count]
+    return say("comma").join(said) or say("doctor.healthy")
 
 
 async def _look(session: Session) -> list[Finding]:
@@ -64,4 +74,8 @@ async def _over_nats(found: Address) -> AsyncIterator[Finding]:
             yield finding
         async for finding in streams(connection):
             yield finding
+        client = MusterClient(connection)
+        async for finding in jobs(client):
+            yield finding
+        await client.close()
         await log.close()
