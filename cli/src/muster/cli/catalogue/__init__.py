@@ -13,6 +13,7 @@ from muster.cli.catalogue.errors import ERRORS
 from muster.cli.catalogue.files import FILES
 from muster.cli.catalogue.help import HELP
 from muster.cli.catalogue.jobs import JOBS
+from muster.cli.catalogue.simulation import SIMULATION
 from muster.cli.catalogue.stack import STACK
 
 _PARTS: tuple[Mapping[str, tuple[str, str]], ...] = (
@@ -23,6 +24,7 @@ _PARTS: tuple[Mapping[str, tuple[str, str]], ...] = (
     FILES,
     DOCTOR,
     DEMO,
+    SIMULATION,
 )
 
 TEXTS: Mapping[str, tuple[str, str]] = {key: pair for part in _PARTS for key, pair in part.items()}

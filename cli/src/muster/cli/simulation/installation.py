@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from muster.cli.simulation.client import Client
+from muster.cli.simulation.sameness import FreshDecidesTheSame
 from muster.cli.simulation.services import service_plans
 from muster.domain.nodes import NodeShape
 from muster.testing.cluster import Script, SimCluster, WorkerId
@@ -47,6 +48,7 @@ def install(
     for name, shape in nodes.items():
         cluster.add(name, shape)
     life, fold = ClusterLife(cluster, trouble), every(cluster)
+    fold.invariants.append(FreshDecidesTheSame(fold.known))
     world = World(
         seed,
         plans(cluster, time, replicas),

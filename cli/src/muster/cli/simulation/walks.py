@@ -6,6 +6,7 @@ to rest with every job over or parked. The invariants look on at every step.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from multiprocessing import get_context
@@ -33,13 +34,17 @@ CALM_S = 20 * 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one seed came to. steps: all that were made; events: what stands in the log."""
+    """What one seed came to. steps: all that were made; events: what stands in the log.
+
+    digest: of everything in the log; the same in every run of a seed.
+    """
 
     seed: int
     steps: int
     events: int
     jobs: int
     seconds: float
+    digest: str
     invariant: str = ""
     text: str = ""
     report: tuple[str, ...] = field(default=())
@@ -72,10 +77,19 @@ def walk(
         events=len(world.store.entries),
         jobs=len(installation.fold.known.jobs),
         seconds=perf_counter() - began,
+        digest=_digest(world),
         invariant=violation.invariant if violation else "",
         text=violation.text if violation else "",
         report=tuple(history_of(world, violation)) if violation else (),
     )
+
+
+def _digest(world: World) -> str:
+    whole = hashlib.sha256()
+    for entry in world.store.entries:
+        whole.update(entry.subject.encode())
+        whole.update(entry.body)
+    return whole.hexdigest()
 
 
 def _prepare(seed: int, faults: Faults | None, plans: Plans) -> tuple[Installation, Users]:

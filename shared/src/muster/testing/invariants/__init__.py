@@ -30,6 +30,8 @@ from muster.testing.invariants.truth import (
 )
 
 OBSERVED: tuple[type[Invariant], ...] = (
+    OneWriter,
+    NothingStaleCounts,
     NoNodeOverCapacity,
     GangsAreWhole,
     WholeJobsLeave,
@@ -39,8 +41,6 @@ OBSERVED: tuple[type[Invariant], ...] = (
     GuaranteeIsKept,
     VictimsAreUseful,
     EffectsHappenOnce,
-    NothingStaleCounts,
-    OneWriter,
     BooksEqualFacts,
     NothingWaitsForEver,
     WhatIsShownIsTrue,
@@ -48,7 +48,7 @@ OBSERVED: tuple[type[Invariant], ...] = (
     ReasonsAreTrue,
     TheUsersWordIsKept,
 )
-"""Every invariant that looks at the log and the cluster alone."""
+"""Every invariant that looks at the log and the cluster alone; what others build on comes first."""
 
 
 def every(cluster: SimCluster) -> Fold:

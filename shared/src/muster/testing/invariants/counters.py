@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import ClassVar
 
 from muster.domain.causes import PREEMPTIONS
+from muster.domain.edges import IllegalEdge
 from muster.domain.evolve import evolve
 from muster.domain.facts import (
     QueueTimedOut,
@@ -30,7 +31,7 @@ class CountersAreRight(Invariant):
 
     def on_job(self, change: JobChange) -> None:
         before, after, fact = change.before, change.after, change.fact
-        if evolve(before, fact, change.at) != after:
+        if _folded(change) != after:
             raise self.broken(f"{fact.event} carries what the log does not fold to", after.job)
         old = before.ledgers if before else Ledgers()
         risen = _risen(old, after.ledgers)
@@ -54,6 +55,13 @@ class CountersAreRight(Invariant):
         fell = new.requeues < old.requeues or new.restarts < old.restarts
         if fell and not isinstance(change.fact, Resumed):
             raise self.broken(f"{change.fact.event} lost a count", change.after.job)
+
+
+def _folded(change: JobChange) -> JobState | None:
+    try:
+        return evolve(change.before, change.fact, change.at)
+    except IllegalEdge:
+        return None
 
 
 def _risen(old: Ledgers, new: Ledgers) -> dict[str, int]:
