@@ -242,7 +242,7 @@ ANYTHING: st.SearchStrategy[Any] = st.recursive(
 
 
 @given(document=st.dictionaries(FIELDS, ANYTHING))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_any_document_is_read_or_told_what_is_wrong(document: dict[str, Any]) -> None:
     spec, violations = check(JobSpec, json.dumps(document))
     assert (spec is None) is bool(violations)
