@@ -91,7 +91,7 @@ def test_the_help_speaks_the_language_of_the_locale(tmp_path: Path) -> None:
     assert "显示帮助并退出" in chinese.stdout
 
 
-@pytest.mark.parametrize("command", [name for name in EVERY if name != "simulate"])
+@pytest.mark.parametrize("command", EVERY)
 def test_every_command_explains_itself(muster: Muster, command: str) -> None:
     done = muster(command, "--help")
     assert done.code == 0, done.err

@@ -20,7 +20,7 @@ def commands() -> Iterator[tuple[Both, str, Both, list[str]]]:
     """Yield panel, command, what it does, and its own options, in the order of the help."""
     for panel, names in PANELS.items():
         for name in names:
-            command = real_command(name) if name != "simulate" else None
+            command = real_command(name)
             leaves = getattr(command, "commands", None) or {"": command}
             for leaf, inner in leaves.items():
                 full = f"{name} {leaf}".strip()
@@ -31,8 +31,7 @@ def commands() -> Iterator[tuple[Both, str, Both, list[str]]]:
 def _parameters(command: Any) -> list[str]:
     """Return the arguments and options of a command; those that all share are left out."""
     shared = {"as_json", "state", "lang", "debug", "wanted"}
-    params = command.params if command is not None else []
-    own = [param for param in params if param.name not in shared]
+    own = [param for param in command.params if param.name not in shared]
     return [_spelled(param) for param in own]
 
 
