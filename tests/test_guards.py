@@ -24,7 +24,7 @@ MAY_SUBSCRIBE = ("muster/bus/", "muster/log/", "muster/client/")
 CONSUMER_API = ("CONSUMER.CREATE", "CONSUMER.MSG.NEXT", "CONSUMER.DURABLE")
 MAY_MAKE_CONSUMERS = ("muster/bus/", "muster/log/")
 EXPECTED = "Nats-Expected-"
-MAY_EXPECT = ("muster/log/jetstream_headers.py", "muster/client/restore.py")
+MAY_EXPECT = ("muster/contracts/conditions.py", "muster/client/restore.py")
 """A log is restored by sequence, into an empty stream: no key is conditioned on."""
 
 FACTS_ABOUT = ("jobs.", "pools.", "tenants.", "clusters.")

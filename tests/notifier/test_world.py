@@ -75,7 +75,7 @@ class Jobs:
         event = job_event(
             state, fact, event_id=f"{job}-{state.version}", source="test", at=state.since
         )
-        world.store.put(event.subject, event.to_bytes())
+        world.store.put(event.subject, event.to_bytes(), conditioned=True)
         self.due.update((n.id, n) for n in notices_for(fact.event, state, RULES))
 
     def next_time(self, world: World) -> float | None:

@@ -15,6 +15,7 @@ from muster.bus import Trigger
 from muster.bus.parking import ParkedMessage
 from muster.bus.topology import Stream
 from muster.contracts.alarms import Alarm
+from muster.contracts.conditions import require_condition
 from muster.contracts.events import first_error, read_event
 from muster.domain.errors import Permanent
 
@@ -83,6 +84,7 @@ def trigger_of(origin: Origin) -> Trigger:
     event = alarm = None
     if origin.stream == Stream.EVENTS:
         event = read_event(origin.subject, origin.body)
+        require_condition(origin.subject, dict(origin.headers))
     elif origin.stream == Stream.TIMERS:
         alarm = _alarm(origin)
     return Trigger(

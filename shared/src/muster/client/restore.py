@@ -15,6 +15,7 @@ from nats.errors import Error as NatsError
 
 from muster.bus.api import NOT_FOUND, Refused, answered, call
 from muster.bus.topology import Stream
+from muster.contracts.conditions import RESTORED
 from muster.contracts.envelope import CONTENT_TYPE
 from muster.domain.errors import Permanent, Temporary
 
@@ -98,7 +99,11 @@ async def _fill(connection: Client, end: int) -> int:
 async def _put(
     connection: Client, subject: str, body: bytes, end: int, identity: str | None
 ) -> None:
-    headers = {"Nats-Expected-Last-Sequence": str(end), "Content-Type": CONTENT_TYPE}
+    headers = {
+        "Nats-Expected-Last-Sequence": str(end),
+        "Content-Type": CONTENT_TYPE,
+        RESTORED: "1",
+    }
     if identity is not None:
         headers["Nats-Msg-Id"] = identity
     try:

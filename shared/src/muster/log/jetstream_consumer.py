@@ -143,7 +143,13 @@ class Consumer:
         self._delivered += 1
         self._asked -= 1
         self._came.append(
-            Stored(message.subject, known.sequence.stream, known.timestamp, message.data)
+            Stored(
+                message.subject,
+                known.sequence.stream,
+                known.timestamp,
+                message.data,
+                message.headers or {},
+            )
         )
 
     def _page(self) -> Sequence[Stored]:

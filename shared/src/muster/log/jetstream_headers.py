@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from muster.contracts.conditions import BATCH_SEQUENCE, EXPECTED, EXPECTED_FILTER
 from muster.contracts.envelope import CONTENT_TYPE
 from muster.contracts.events import Event
 from muster.domain.errors import Permanent
 from muster.log import Basis
 
 MSG_ID = "Nats-Msg-Id"
-EXPECTED = "Nats-Expected-Last-Subject-Sequence"
-EXPECTED_FILTER = "Nats-Expected-Last-Subject-Sequence-Subject"
 BATCH_ID = "Nats-Batch-Id"
-BATCH_SEQUENCE = "Nats-Batch-Sequence"
 BATCH_COMMIT = "Nats-Batch-Commit"
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
 from nats.aio.msg import Msg
 
+from muster.contracts.conditions import require_condition
 from muster.contracts.events import UnreadableEvent, read_event
 from muster.contracts.subjects import Key
 from muster.log import Recorded, Unreadable
@@ -38,13 +39,19 @@ class Stored:
     seq: int
     at: datetime
     body: bytes
-    id: str | None = None
+    headers: Mapping[str, str]
+
+    @property
+    def id(self) -> str | None:
+        """The message's own identity."""
+        return self.headers.get(MSG_ID)
 
 
 def interpreted(stored: Stored, head: int | None = None) -> Recorded | Unreadable:
     """Read a stored message as an event. head: the last sequence of its key, if another."""
     try:
         event = read_event(stored.subject, stored.body)
+        require_condition(stored.subject, stored.headers)
     except UnreadableEvent as error:
         return Unreadable(stored.subject, stored.seq, str(error))
     return Recorded(event, stored.seq, stored.at, head or stored.seq)
@@ -187,7 +194,7 @@ def _from_headers(message: Msg) -> Stored | None:
         int(headers["Nats-Sequence"]),
         datetime.fromisoformat(headers["Nats-Time-Stamp"]),
         message.data,
-        headers.get(MSG_ID),
+        headers,
     )
 
 
@@ -197,13 +204,11 @@ def _from_json(message: dict[str, Any]) -> Stored:
         int(message["seq"]),
         datetime.fromisoformat(message["time"]),
         base64.b64decode(message.get("data", "")),
-        _id_in(base64.b64decode(message.get("hdrs", ""))),
+        _headers_in(base64.b64decode(message.get("hdrs", ""))),
     )
 
 
-def _id_in(headers: bytes) -> str | None:
-    for line in headers.split(b"\r\n"):
-        name, _, value = line.partition(b":")
-        if name.strip().decode("ascii", "replace").lower() == MSG_ID.lower():
-            return value.strip().decode("utf-8", "replace")
-    return None
+def _headers_in(block: bytes) -> dict[str, str]:
+    lines = block.decode("utf-8", "replace").split("\r\n")[1:]
+    pairs = (line.partition(":") for line in lines if line)
+    return {name.strip(): value.strip() for name, _, value in pairs}

@@ -10,8 +10,7 @@ import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from nats.aio.client import Client
 from nats.aio.msg import Msg
@@ -24,6 +23,7 @@ from muster.domain.errors import Permanent, Temporary
 STATUS = "Status"
 NO_RESPONDERS = "503"
 POLL_S = 0.05
+SWEEP_S = 0.05
 _ACKNOWLEDGED = re.compile(rb'\{"stream":"[\w-]+", *"seq":(\d+)\}')
 
 OnMessage = Callable[[Msg], None]
@@ -41,6 +41,14 @@ class Refused(Exception):
         self.code, self.err_code, self.description = code, err_code, description
 
 
+class _Question(NamedTuple):
+    """One that waits for its one answer, until a moment of the loop's clock."""
+
+    answer: asyncio.Future[Msg]
+    until: float
+    subject: str
+
+
 class Wire:
     """Requests over one connection, which belongs to somebody else."""
 
@@ -50,23 +58,25 @@ class Wire:
         self._subscribing = asyncio.Lock()
         self._prefix = ""
         self._count = 0
-        self._waiting: dict[str, OnMessage] = {}
+        self._questions: dict[str, _Question] = {}
+        self._inboxes: dict[str, OnMessage] = {}
+        self._sweeper: asyncio.TimerHandle | None = None
 
     async def open_inbox(self, on_message: OnMessage) -> str:
         """Return a reply subject whose messages go to `on_message` until `close_inbox`."""
-        if self._subscription is None:
-            await self._subscribe()
-        return self._next_inbox(on_message)
-
-    def _next_inbox(self, on_message: OnMessage) -> str:
-        self._count += 1
-        inbox = f"{self._prefix}{self._count}"
-        self._waiting[inbox] = on_message
+        inbox = await self._new_inbox()
+        self._inboxes[inbox] = on_message
         return inbox
 
     def close_inbox(self, inbox: str) -> None:
         """Forget a reply subject; what still comes for it is dropped."""
-        self._waiting.pop(inbox, None)
+        self._inboxes.pop(inbox, None)
+
+    async def _new_inbox(self) -> str:
+        if self._subscription is None:
+            await self._subscribe()
+        self._count += 1
+        return f"{self._prefix}{self._count}"
 
     async def _subscribe(self) -> None:
         async with self._subscribing:
@@ -85,9 +95,24 @@ class Wire:
             raise Unanswered(f"not subscribed: {error}") from error
 
     async def _dispatch(self, message: Msg) -> None:
-        receive = self._waiting.get(message.subject)
-        if receive is not None:
+        question = self._questions.get(message.subject)
+        if question is not None:
+            if not question.answer.done():
+                question.answer.set_result(message)
+        elif receive := self._inboxes.get(message.subject):
             receive(message)
+
+    def _sweep(self) -> None:
+        """Give up on questions whose time is over. One timer for all: each of its own costs more
+        than the rest of asking."""
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        for question in self._questions.values():
+            if question.until <= now and not question.answer.done():
+                question.answer.set_exception(
+                    Unanswered(f"no answer on {question.subject} in time")
+                )
+        self._sweeper = loop.call_later(SWEEP_S, self._sweep) if self._questions else None
 
     async def send(
         self, subject: str, body: bytes, reply: str = "", headers: dict[str, str] | None = None
@@ -117,17 +142,15 @@ class Wire:
         """Send and return the one answer. Raises Unanswered."""
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Msg] = loop.create_future()
-        if self._subscription is None:
-            await self._subscribe()
-        inbox = self._next_inbox(partial(_answered, answer))
-        # A timer of its own costs a third of `asyncio.timeout`, and this is the log's busiest line.
-        timer = loop.call_later(timeout, _expired, answer, subject, timeout)
+        inbox = await self._new_inbox()
+        self._questions[inbox] = _Question(answer, loop.time() + timeout, subject)
+        if self._sweeper is None:
+            self._sweeper = loop.call_later(SWEEP_S, self._sweep)
         try:
             await self.send(subject, body, inbox, headers)
             message = await answer
         finally:
-            timer.cancel()
-            self.close_inbox(inbox)
+            del self._questions[inbox]
             answer.cancel()
         if not message.data and status_of(message) == NO_RESPONDERS:
             raise Unanswered(f"nobody serves {subject} now")
@@ -152,19 +175,12 @@ class Wire:
 
     async def close(self) -> None:
         """Give the subscription back; the connection stays."""
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+            self._sweeper = None
         subscription, self._subscription = self._subscription, None
         if subscription is not None and not self.connection.is_closed:
             await subscription.unsubscribe()
-
-
-def _answered(answer: asyncio.Future[Msg], message: Msg) -> None:
-    if not answer.done():
-        answer.set_result(message)
-
-
-def _expired(answer: asyncio.Future[Msg], subject: str, timeout: float) -> None:
-    if not answer.done():
-        answer.set_exception(Unanswered(f"no answer on {subject} within {timeout:g} s"))
 
 
 def status_of(message: Msg) -> str | None:

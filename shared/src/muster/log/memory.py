@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from muster.contracts.alarms import Alarm
+from muster.contracts.conditions import require_condition
 from muster.contracts.events import Event, UnreadableEvent, read_event
 from muster.contracts.subjects import Key
 from muster.domain.errors import Conflict, Permanent
@@ -73,11 +74,17 @@ class Store:
     heads: dict[str, list[int]] = field(default_factory=dict)
     alarms: dict[str, Alarm] = field(default_factory=dict)
 
-    def put(self, subject: str, body: bytes) -> StoredEntry:
-        """Store a message as a server would: bytes in, whatever they are."""
+    def put(self, subject: str, body: bytes, *, conditioned: bool = False) -> StoredEntry:
+        """Store a message as a server would: bytes in, whatever they are.
+
+        conditioned: it was written by the log, on a condition that held; others are foreign.
+        """
         seq = len(self.entries) + 1
         try:
-            entry = StoredEntry(subject, seq, self.now(), body, read_event(subject, body))
+            event = read_event(subject, body)
+            if not conditioned:
+                require_condition(subject, {})
+            entry = StoredEntry(subject, seq, self.now(), body, event)
         except UnreadableEvent as error:
             entry = StoredEntry(subject, seq, self.now(), body, None, str(error))
         self.entries.append(entry)
@@ -143,7 +150,7 @@ class MemoryLog:
         if fault is LogFault.UNKNOWN_LOST:
             return await self._resolve(event, based_on)
         self._check(based_on)
-        entry = self._store.put(event.subject, event.to_bytes())
+        entry = self._store.put(event.subject, event.to_bytes(), conditioned=True)
         await self._hooks.after("append")
         if fault is LogFault.UNKNOWN_STORED:
             return await self._resolve(event, based_on)
@@ -174,7 +181,10 @@ class MemoryLog:
         for append in everything:
             if append.basis is not None:
                 self._check(append.basis)
-        entries = [self._store.put(a.event.subject, a.event.to_bytes()) for a in everything]
+        entries = [
+            self._store.put(a.event.subject, a.event.to_bytes(), conditioned=True)
+            for a in everything
+        ]
         await self._hooks.after("append_all")
         if fault is LogFault.UNKNOWN_STORED:
             raise UnknownOutcome("the batch timed out")
