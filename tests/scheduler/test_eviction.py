@@ -233,6 +233,38 @@ def test_room_that_is_free_is_taken_before_room_that_is_promised() -> None:
     assert placements(made) == {"h": {"n3": ("worker-0",)}}
 
 
+def test_a_node_to_avoid_is_used_before_anybody_is_evicted() -> None:
+    made = decide([N1, N2], [low("v", "n1"), high(avoid=("n2",))])
+    assert victims(made) == set()
+    assert placements(made) == {"h": {"n2": ("worker-0",)}}
+
+
+def test_room_promised_on_a_node_to_avoid_is_used_before_anybody_is_evicted() -> None:
+    out = preempted(low("out", "n2"), when=-5)
+    made = decide([N1, N2], [low("v", "n1"), out, high(avoid=("n2",))])
+    assert victims(made) == set()
+    assert placements(made) == {"h": {"n2": ("worker-0",)}}
+
+
+def test_a_node_to_avoid_where_it_does_not_fit_either_saves_nobody() -> None:
+    sure = low("sure", "n2", gpus=4, guarantee=True)
+    made = decide([N1, N2], [low("v", "n1"), sure, high(avoid=("n2",))])
+    assert victims(made) == {"v"}
+
+
+def test_a_suspected_node_is_used_before_anybody_is_evicted() -> None:
+    made = decide([N1, node("n2", suspected=True)], [low("v", "n1"), high()])
+    assert victims(made) == set()
+    assert placements(made) == {"h": {"n2": ("worker-0",)}}
+
+
+def test_a_spot_job_goes_to_other_nodes_before_anybody_is_evicted() -> None:
+    jobs = [low("v", "s1", kind="spot"), high(kind="spot")]
+    made = decide([node("s1", spot=True), N1], jobs)
+    assert victims(made) == set()
+    assert placements(made) == {"h": {"n1": ("worker-0",)}}
+
+
 def test_who_does_not_leave_in_time_is_not_counted_on() -> None:
     stuck = preempted(low("stuck", "n1"), when=-1000)
     made = decide([N1, N2], [stuck, low("v", "n2"), high()])

@@ -12,6 +12,7 @@ from muster.domain.nodes import NodeState
 from muster.scheduler.core.amounts import of_shape
 from muster.scheduler.core.placement import Shortfall, Site, place
 from tests.scheduler.worlds import (
+    at,
     but,
     decide,
     demand,
@@ -178,6 +179,13 @@ def test_to_avoid_a_node_is_worth_some_waiting() -> None:
     assert placements(decide([node("n1"), node("n2")], [busy, queued("j", avoid=("n1",))])) == {}
 
 
+def test_a_node_that_came_anew_since_is_the_second_choice() -> None:
+    anew, busy = node("n1", since=at(-99)), running("k", ["n2"], guarantee=True)
+    job = queued("j", avoid=("n1",), entered=-100)
+    assert placements(decide([anew, node("n2")], [job])) == {"j": {"n2": ("worker-0",)}}
+    assert placements(decide([anew, node("n2")], [busy, job])) == {"j": {"n1": ("worker-0",)}}
+
+
 def test_a_suspected_node_is_the_second_choice() -> None:
     nodes = [node("n1", suspected=True), node("n2")]
     assert placements(decide(nodes, [queued("j")])) == {"j": {"n2": ("worker-0",)}}
@@ -204,7 +212,6 @@ def test_whatever_is_held_counts_until_it_is_released() -> None:
     ended = running("over", ["n1"])
     from muster.domain import facts as f
     from muster.domain.evolve import evolve
-    from tests.scheduler.worlds import at
 
     ended = evolve(ended, f.Succeeded(attempt=1), at(-100))
     assert ended.terminal
@@ -241,8 +248,6 @@ def test_the_order_is_guarantee_tier_priority_waiting_time_and_id() -> None:
 
 
 def test_a_job_that_waits_for_its_time_is_passed_over() -> None:
-    from tests.scheduler.worlds import at
-
     jobs = [queued("later", priority=90, not_before=at(1)), queued("now")]
     assert set(placements(decide([node("n1")], jobs))) == {"now"}
     assert set(placements(decide([node("n1")], jobs, now=1))) == {"later"}

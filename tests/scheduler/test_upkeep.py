@@ -159,7 +159,9 @@ def test_a_plan_whose_victim_stays_after_all_is_given_up() -> None:
     faulted = evolve(victim, f.WorkersFailed(attempt=1, failures=(failure,)), at(-10))
     assert decide([node("n1")], [faulted, waiting]).moves == ()
     why = reason(ReasonCode.RESTARTING, count=1, limit=3, why="exit code 1")
-    again = evolve(faulted, f.Restarted(reason=why), at(-5))
+    # an order to leave rules a restart out today: a victim of which the order is not known
+    spared = evolve(running("v", ["n1"]), f.WorkersFailed(attempt=1, failures=(failure,)), at(-10))
+    again = evolve(spared, f.Restarted(reason=why), at(-5))
     assert (again.phase, again.attempt, bool(again.held)) == (Phase.STARTING, 2, True)
     listed = (Listed(again, 1, stay=1), Listed(waiting, 2, stay=1))
     snapshot = Snapshot(pool="default", now=at(0), upto=9, nodes=(node("n1"),), jobs=listed)

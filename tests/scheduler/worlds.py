@@ -48,7 +48,9 @@ def node(name: str, gpus: int = 8, **more: Any) -> NodeState:
         gpus=gpus,
         **{"gpu_model": "A100", "cpus": 64, "memory_mib": 512_000, **shape_fields},
     )
-    return NodeState(pool=POOL, node=name, cluster="c", shape=shape, since=NOW, **more)
+    return NodeState(
+        pool=POOL, node=name, cluster="c", shape=shape, **{"since": at(-100_000), **more}
+    )
 
 
 def reclaiming(name: str, seconds: float, gpus: int = 8, **more: Any) -> NodeState:

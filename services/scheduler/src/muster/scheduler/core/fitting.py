@@ -25,7 +25,7 @@ def shape_of(state: JobState, policy: Policy) -> Shape:
         tuple(sorted(_role_shape(role) for role in demand.roles)),
         (nodes.type, nodes.nodes) if nodes else None,
         demand.zone,
-        state.avoid,
+        (state.avoid, state.since) if state.avoid else None,
         demand.tier < 2,
         demand.resource_class in policy.on_spot and not demand.guarantee,
     )
@@ -68,10 +68,15 @@ def shut_out(
 def avoided_by(state: JobState, nodes: Mapping[str, NodeState], policy: Policy) -> frozenset[str]:
     """Return the nodes that a job must avoid, as far as it can.
 
-    Where the other open nodes could never hold the gang, avoiding would be waiting for ever: then
-    the nodes are only its second choice.
+    A node that came anew since the job was queued is only its second choice. So are all of them
+    where the other open nodes could never hold the gang: avoiding would be waiting for ever.
     """
-    avoided = frozenset(state.avoid)
+    avoided = frozenset(name for name in state.avoid if not _came_anew(name, state, nodes))
     if avoided and shut_out(state, nodes, policy, avoided):
         return frozenset()
     return avoided
+
+
+def _came_anew(name: str, state: JobState, nodes: Mapping[str, NodeState]) -> bool:
+    node = nodes.get(name)
+    return node is not None and node.since > state.since

@@ -30,7 +30,7 @@ from muster.scheduler.core.rank import cause_for, may_evict, protected_until
 from muster.scheduler.core.snapshot import JobKey, Listed, Snapshot, is_hold
 from muster.scheduler.core.upkeep import awaited_by, may_be_told_to_leave, upkeep
 from muster.scheduler.core.verdicts import Decision, Move
-from muster.scheduler.core.victims import Candidate, Exit, candidate, find_way
+from muster.scheduler.core.victims import Candidate, Exit, Way, candidate, find_way
 
 
 class Search(Enum):
@@ -115,7 +115,9 @@ class Round:
 
     def sites(self, state: JobState) -> list[Site]:
         """Return the nodes that a job may use now."""
-        avoided = avoided_by(state, self.nodes, self.policy)
+        return self._open_to(state, avoided_by(state, self.nodes, self.policy))
+
+    def _open_to(self, state: JobState, avoided: frozenset[str]) -> list[Site]:
         return [
             Site(name, node.shape, self.board.free(name), second_choice(node, state))
             for name, node in self.nodes.items()
@@ -144,27 +146,48 @@ class Round:
         return None
 
     def place_by_eviction(self, job: Listed) -> Search:
-        """Place a job in room that others leave, if there is a way."""
+        """Place a job in room that others leave, if there is a way.
+
+        Nobody is sent off for a job that has a place without: it then takes what it avoids.
+        """
         sites = self.sites(job.state)
-
-        def fits(gone: frozenset[JobKey]) -> Placement | Shortfall:
-            return place(job.state.demand.roles, self._without(sites, gone))
-
-        candidates = self._candidates(job, {site.node for site in sites})
-        way = find_way(candidates, fits, self.board.nodes_of, self.policy.max_singles)
+        way = self._way(job, sites, self._leavers() + self._victims(job))
         if way is None:
             return Search.NO_WAY
+        if way.has_victims and job.state.avoid:
+            way = self._gentle_way(job) or way
         if self.size + len(way.candidates) >= self.policy.max_decisions:
             return Search.CUT
         self._commit(job, way.placement, way.candidates)
         return Search.PLACED
 
-    def _candidates(self, job: Listed, usable: set[str]) -> Sequence[Candidate]:
+    def _gentle_way(self, job: Listed) -> Way | None:
+        """Return a way on all the nodes that are open, avoided ones too, on which nobody leaves
+        for this job."""
+        sites = self._open_to(job.state, frozenset())
+        found = place(job.state.demand.roles, sites)
+        if not isinstance(found, Shortfall):
+            return Way(found, ())
+        return self._way(job, sites, self._leavers())
+
+    def _way(
+        self, job: Listed, sites: Sequence[Site], candidates: Sequence[Candidate]
+    ) -> Way | None:
+        usable = {site.node for site in sites}
+
+        def fits(gone: frozenset[JobKey]) -> Placement | Shortfall:
+            return place(job.state.demand.roles, self._without(sites, gone))
+
+        useful = [c for c in candidates if not usable.isdisjoint(self.board.nodes_of(c.job.key))]
+        return find_way(useful, fits, self.board.nodes_of, self.policy.max_singles)
+
+    def _leavers(self) -> list[Candidate]:
         now = self.snapshot.now
+        return [candidate(parting.job, now, leaving=True) for parting in self._leaving.values()]
+
+    def _victims(self, job: Listed) -> list[Candidate]:
         helpful = (c for c in self._touchable.values() if self._may_take(job, c))
-        found = [candidate(parting.job, now, leaving=True) for parting in self._leaving.values()]
-        found += [self._candidate(other) for other in helpful]
-        return [c for c in found if not usable.isdisjoint(self.board.nodes_of(c.job.key))]
+        return [self._candidate(other) for other in helpful]
 
     def _candidate(self, job: Listed) -> Candidate:
         if job.key not in self._costs:

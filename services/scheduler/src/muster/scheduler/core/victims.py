@@ -61,6 +61,11 @@ class Way:
     placement: Placement
     candidates: tuple[Candidate, ...]
 
+    @property
+    def has_victims(self) -> bool:
+        """Tell whether somebody would have to go who would otherwise stay."""
+        return any(one.exit is not Exit.LEAVES_ANYWAY for one in self.candidates)
+
 
 def find_way(
     candidates: Sequence[Candidate], fits: Fits, nodes_of: NodesOf, singles: int
