@@ -29,13 +29,15 @@ def report(error: Exception, session: Session) -> Exit:
     known = error if isinstance(error, CliError) else _as_known(error)
     if not str(known):
         return known.exit_code  # no arguments: the help was shown instead
-    return _show(known, session)
-
-
-def _show(error: CliError, session: Session) -> Exit:
     if session.as_json:
-        print(json.dumps({"error": _document(error)}, ensure_ascii=False))
-        return error.exit_code
+        print(json.dumps(as_document(known), ensure_ascii=False))
+    else:
+        show(known)
+    return known.exit_code
+
+
+def show(error: CliError) -> None:
+    """Print an error for people: what is wrong, every violation, a remedy."""
     console = _console()
     console.print(Text.assemble((say("error"), "bold red"), str(error)))
     if isinstance(error, Refusal):
@@ -46,16 +48,16 @@ def _show(error: CliError, session: Session) -> Exit:
             )
     if error.fix:
         console.print(Text.assemble((say("remedy"), "bold"), error.fix))
-    return error.exit_code
 
 
-def _document(error: CliError) -> dict[str, object]:
+def as_document(error: CliError) -> dict[str, object]:
+    """Return the same for JSON, under the key `error`."""
     document: dict[str, object] = {"code": error.code, "message": str(error), "fix": error.fix}
     if isinstance(error, Refusal):
         document["violations"] = [
             violation.model_dump(mode="json") for violation in error.violations
         ]
-    return document
+    return {"error": document}
 
 
 def _as_known(error: Exception) -> CliError:

@@ -213,6 +213,7 @@ HELP: dict[str, tuple[str, str]] = {
     "argument.shell": ("bash, zsh, fish or powershell.", "bash、zsh、fish 或 powershell。"),
     "usage.lang": ("zh or en", "zh 或 en"),
     "usage.duration": ("a duration is like 30s, 5m, 2h or 1d", "时长格式如 30s、5m、2h、1d"),
+    "usage.notice": ("at most {limit}", "最多 {limit}"),
     "usage.since": (
         "like 10m, 2h, 1d or 2026-01-31T08:00:00+00:00",
         "格式如 10m、2h、1d 或 2026-01-31T08:00:00+00:00",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated
 
 import typer
 
 from muster.cli import output
+from muster.cli.building import built
 from muster.cli.errors import Refusal
 from muster.cli.reach import reach
 from muster.cli.running import run
@@ -17,6 +17,7 @@ from muster.cli.words import duration, span
 from muster.contracts import requests as r
 
 POOL, NOTICE = "default", "30s"
+MAX_NOTICE_S = 86400
 
 Node = Annotated[str, typer.Argument(help=say("argument.node"), metavar="NODE")]
 Pool = Annotated[str, typer.Option(help=say("option.pool"))]
@@ -34,7 +35,11 @@ def reclaim(
     """Announce that the node will be taken away."""
     seconds = round(duration(notice))
     user = session_of(context).user
-    body = r.ReclaimNode(user=user, pool=pool, node=node, notice_s=seconds)
+    if seconds > MAX_NOTICE_S:
+        raise typer.BadParameter(
+            say("usage.notice", limit=span(MAX_NOTICE_S)), param_hint="--notice"
+        )
+    body = built(r.ReclaimNode, user=user, pool=pool, node=node, notice_s=seconds)
     run(_ask(session_of(context), "reclaim", body, span(seconds)))
 
 
@@ -72,12 +77,12 @@ def fence(
 def _simple(
     context: typer.Context,
     verb: str,
-    model: Callable[..., r.NodeRequest],
+    model: type[r.NodeRequest],
     node: str,
     pool: str,
 ) -> None:
     session = session_of(context)
-    run(_ask(session, verb, model(user=session.user, pool=pool, node=node)))
+    run(_ask(session, verb, built(model, user=session.user, pool=pool, node=node)))
 
 
 async def _ask(session: Session, verb: str, body: r.NodeRequest, notice: str = "") -> None:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from muster.cli.asking import ask_about
+from muster.cli.building import built
 from muster.cli.running import run
 from muster.cli.session import session_of
 from muster.cli.texts import say
@@ -34,7 +35,8 @@ def resume(
 
     def request(state: JobState) -> Resume:
         limits = changed_limits(state, max_queue_hours, max_requeues)
-        return Resume(user=session.user, job=state.job, auto_queue=limits)
+        asked = built(Resume, user=session.user, job=state.job)
+        return asked.model_copy(update={"auto_queue": limits})
 
     run(ask_about(session, [job], tenant or session.tenant, "resume", request))
 

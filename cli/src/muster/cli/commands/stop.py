@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from muster.cli.asking import ask_about
+from muster.cli.building import built
 from muster.cli.running import run
 from muster.cli.session import session_of
 from muster.cli.texts import say
@@ -24,4 +25,10 @@ def stop(
     """Ask for the end of each job."""
     session = session_of(context)
     own = tenant or session.tenant
-    run(ask_about(session, jobs, own, "stop", lambda job: Stop(user=session.user, job=job.job)))
+    raise typer.Exit(
+        run(
+            ask_about(
+                session, jobs, own, "stop", lambda job: built(Stop, user=session.user, job=job.job)
+            )
+        )
+    )

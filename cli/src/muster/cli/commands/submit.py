@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from muster.cli import output
+from muster.cli import failures, output
+from muster.cli.building import built
 from muster.cli.errors import Refusal
 from muster.cli.exits import Exit
 from muster.cli.following import OUTCOMES, follow_job
@@ -46,17 +47,37 @@ def submit(
 
 async def _submit(session: Session, jobs: list[Job], tenant: str, *, follow: bool) -> Exit:
     async with reach(session) as muster:
-        submitted = [await _send(session, muster, tenant, job) for job in jobs]
-        if session.as_json and not follow:
-            output.document([{"tenant": s.tenant, "job": s.job, "name": s.name} for s in submitted])
-        code = Exit.DONE
+        submitted, code = await _send_all(session, muster, tenant, jobs, follow=follow)
         for state in submitted if follow else ():
             code = max(code, await _follow(session, muster, state))
         return code
 
 
+async def _send_all(
+    session: Session, muster: Reach, tenant: str, jobs: list[Job], *, follow: bool
+) -> tuple[list[JobState], Exit]:
+    """Send every job: one that is refused stops no other. Raises Refusal for one alone."""
+    submitted: list[JobState] = []
+    told: list[object] = []
+    for job in jobs:
+        try:
+            state = await _send(session, muster, tenant, job)
+        except Refusal as error:
+            if len(jobs) == 1:
+                raise
+            told.append({"tenant": tenant, "name": job.name} | failures.as_document(error))
+            if not session.as_json or follow:
+                failures.show(error)
+        else:
+            submitted.append(state)
+            told.append({"tenant": state.tenant, "job": state.job, "name": state.name})
+    if session.as_json and not follow:
+        output.document(told)
+    return submitted, Exit.DONE if len(submitted) == len(jobs) else Exit.FAILED
+
+
 async def _send(session: Session, muster: Reach, tenant: str, job: Job) -> JobState:
-    body = Submit(user=session.user, spec=job.value)
+    body = built(Submit, user=session.user, spec=job.value)
     answer = await muster.request(tenant, body)
     if not answer.accepted or answer.job is None:
         raise Refusal("request", answer.violations, what=title(job))
