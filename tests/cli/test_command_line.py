@@ -161,7 +161,7 @@ def test_wrong_usage_in_json(muster: Muster) -> None:
     }
 
 
-@pytest.mark.parametrize("arguments", [(), ("node",), ("parked",)])
+@pytest.mark.parametrize("arguments", [(), ("node",)])
 def test_without_a_command_the_help_is_shown(muster: Muster, arguments: tuple[str, ...]) -> None:
     done = muster(*arguments)
     assert (done.code, done.err) == (2, "")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from pathlib import Path
 
 import pytest
@@ -124,3 +126,13 @@ def test_what_init_writes_is_valid(tmp_path: Path, language: int) -> None:
     assert [job.name for job in read_jobs(_file(tmp_path, SAMPLES[JOB_FILE][language]))] == [
         "hello"
     ]
+
+
+def test_standard_input_is_called_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("name: BAD\n"))
+    with pytest.raises(Refusal, match=r"^standard input breaks") as refused:
+        read_jobs("-")
+    assert "standard input:1: " in refused.value.violations[0].en
+    monkeypatch.setattr(sys, "stdin", io.StringIO("- x\n"))
+    with pytest.raises(CliError, match="standard input is not YAML"):
+        read_jobs("-")

@@ -13,9 +13,11 @@ from muster.cli import following
 from muster.cli.following import follow_job
 from muster.cli.reach import Reach
 from muster.cli.tailing import Printed, Tail, sources
+from muster.cli.waiting import elsewhere
 from muster.contracts.alarms import LogLines
 from muster.contracts.events import job_event
 from muster.domain import facts as f
+from muster.domain.nodes import NodeCondition, NodeShape, NodeState
 from muster.domain.phases import Phase
 from muster.domain.pools import PoolSummary, WaitingJob
 from muster.domain.state import JobState
@@ -30,6 +32,7 @@ class Story:
         self.log_folder = log_folder
         self.life = Life(spec(auto_queue=auto_queue().model_dump()))
         self.summary: PoolSummary | None = None
+        self.there: list[NodeState] = []
         self._events: asyncio.Queue[Recorded] = asyncio.Queue()
         self._lines: asyncio.Queue[LogLines] = asyncio.Queue()
         self._count = 0
@@ -74,6 +77,10 @@ class Story:
     async def pool(self, pool: str) -> PoolSummary | None:
         assert pool == "default"
         return self.summary
+
+    async def nodes(self, pool: str | None = None) -> list[NodeState]:
+        assert pool is None
+        return self.there
 
 
 class Seen:
@@ -145,6 +152,25 @@ async def test_why_a_job_waits_is_told_when_it_changes(monkeypatch: pytest.Monke
     story.summary = because("no nodes")
     await seen.until(2, seen.waits)
     assert seen.waits == ["no room", "no nodes"]
+    story.happens(f.StopRequested(by="ann", request="r1"))
+    assert (await asyncio.wait_for(following_it, 10)).phase is Phase.STOPPED
+
+
+async def test_a_pool_without_nodes_is_told_which_ones_have_some(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(following, "WHY_S", 0.001)
+    story, seen = Story(), Seen()
+    story.happens(f.Admitted())
+    shape = NodeShape(gpus=8, gpu_model="a", cpus=1, memory_mib=1)
+    node = NodeState(pool="west", node="n1", cluster="c", shape=shape, since=story.life.at)
+    gone = node.model_copy(update={"pool": "default", "condition": NodeCondition.GONE})
+    story.there = [node, gone]
+    assert elsewhere(story.life.state, [gone]) == ""
+    assert elsewhere(story.life.state, [node.model_copy(update={"pool": "default"})]) == ""
+    following_it = asyncio.create_task(follow_job(story.muster, story.life.state, seen))
+    await seen.until(1, seen.waits)
+    assert "pool default has no nodes; pools that have some: west" in seen.waits[0]
     story.happens(f.StopRequested(by="ann", request="r1"))
     assert (await asyncio.wait_for(following_it, 10)).phase is Phase.STOPPED
 

@@ -93,6 +93,7 @@ def test_a_command_is_told_the_folder_only_where_it_would_not_find_it(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert state_option(tmp_path / ".muster") == ""
+    assert state_option(tmp_path / "two words") == f" --state '{tmp_path / 'two words'}'"
     assert state_option(tmp_path / "other") == f" --state {tmp_path / 'other'}"
 
 

@@ -53,10 +53,15 @@ def read_documents(file: str, root: str = "$.spec") -> list[Document]:
     try:
         documents = list(_documents(file, text, root))
     except yaml.YAMLError as error:
-        raise CliError("yaml", path=file, why=_why(error)) from error
+        raise CliError("yaml", path=named(file), why=_why(error)) from error
     if not documents:
-        raise CliError("no_documents", path=file)
+        raise CliError("no_documents", path=named(file))
     return documents
+
+
+def named(file: str) -> str:
+    """Return what a person calls this source."""
+    return say("submit.stdin") if file == STDIN else file
 
 
 def _text(file: str) -> str:
@@ -65,7 +70,7 @@ def _text(file: str) -> str:
             return sys.stdin.read()
         return Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise CliError("file_read", path=file, why=_why(error)) from error
+        raise CliError("file_read", path=named(file), why=_why(error)) from error
 
 
 def _documents(file: str, text: str, root: str) -> Iterator[Document]:
@@ -77,10 +82,12 @@ def _documents(file: str, text: str, root: str) -> Iterator[Document]:
                 continue
             if not isinstance(node, yaml.MappingNode):
                 raise CliError(
-                    "yaml", path=file, why=say("usage.mapping", line=node.start_mark.line + 1)
+                    "yaml",
+                    path=named(file),
+                    why=say("usage.mapping", line=node.start_mark.line + 1),
                 )
             lines = dict(_lines(node, root))
-            yield Document(file, loader.construct_document(node), lines)
+            yield Document(named(file), loader.construct_document(node), lines)
     finally:
         loader.dispose()
 

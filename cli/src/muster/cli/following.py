@@ -13,7 +13,7 @@ from typing import Protocol
 from muster.cli.exits import Exit
 from muster.cli.reach import Reach
 from muster.cli.tailing import Tail
-from muster.cli.waiting import why
+from muster.cli.waiting import elsewhere, why
 from muster.domain.phases import Phase
 from muster.domain.state import JobState
 from muster.log import Recorded
@@ -80,7 +80,12 @@ async def _waits(muster: Reach, state: JobState, watcher: Watcher) -> None:
         await asyncio.sleep(WHY_S)
         now = await muster.state(state.tenant, state.job)
         waiting = now is not None and now.phase is Phase.QUEUED
-        words = why(now, await muster.pool(now.pool)) if now is not None and waiting else ""
+        words = await _why(muster, now) if now is not None and waiting else ""
         if words and words != said:
             watcher.on_wait(words)
         said = words
+
+
+async def _why(muster: Reach, state: JobState) -> str:
+    reason = why(state, await muster.pool(state.pool))
+    return "; ".join(filter(None, (reason, elsewhere(state, await muster.nodes()))))

@@ -41,9 +41,9 @@ def real_command(name: str) -> Any:
 
 
 def _share(command: Any) -> None:
-    """Give the shared options to every leaf."""
+    """Give the shared options to whatever does something by itself."""
     leaves = getattr(command, "commands", None)
-    if leaves is None:
+    if leaves is None or command.invoke_without_command:
         command.params += shared_options()
     use_own_help(command)
     for leaf in (leaves or {}).values():

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from muster.admission.core.rules import violations_of
-from muster.cli.documents import Document, change, read_documents
+from muster.cli.documents import Document, change, named, read_documents
 from muster.cli.errors import Refusal
 from muster.cli.texts import say
 from muster.contracts.checking import check
@@ -42,7 +42,7 @@ def read_jobs(file: str, *, name: str | None = None, changes: Sequence[str] = ()
     checked = [_checked(document) for document in documents]
     broken = [violation for _, violations in checked for violation in violations]
     if broken:
-        raise Refusal("spec", broken, where=file, count=len(broken))
+        raise Refusal("spec", broken, where=named(file), count=len(broken))
     return [job for job, _ in checked if job is not None]
 
 

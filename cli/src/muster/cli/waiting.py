@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from muster.cli.texts import language
+from muster.cli.texts import language, say
 from muster.cli.views.states import reason_text
 from muster.cli.words import plain
+from muster.domain.nodes import NodeCondition, NodeState
 from muster.domain.phases import Phase
 from muster.domain.pools import PoolSummary, WaitingJob
 from muster.domain.state import JobState
@@ -33,6 +34,14 @@ def why(job: JobState, summary: PoolSummary | None) -> str:
     if told is not None:
         return plain(told.zh if language() == "zh" else told.en)
     return reason_text(job.reason)
+
+
+def elsewhere(job: JobState, nodes: Iterable[NodeState]) -> str:
+    """Name the pools that have nodes to a queued job whose own pool has none; else ""."""
+    pools = {node.pool for node in nodes if node.condition is not NodeCondition.GONE}
+    if job.phase is not Phase.QUEUED or job.pool in pools or not pools:
+        return ""
+    return say("explain.elsewhere", pool=job.pool, pools=say("comma").join(sorted(pools)))
 
 
 def place_in(job: JobState, summary: PoolSummary | None) -> WaitingJob | None:

@@ -22,14 +22,14 @@ DOCTOR: dict[str, tuple[str, str]] = {
         "状态目录 {path} 不可写",
     ),
     "doctor.folder.closed.fix": (
-        "give it to the user that runs Muster: chown -R USER {path}",
-        "将其属主改为运行 Muster 的用户：chown -R USER {path}",
+        "give it to the user that runs Muster: chown -R USER {quoted}",
+        "将其属主改为运行 Muster 的用户：chown -R USER {quoted}",
     ),
     "doctor.folder.open": (
         "state folder {path} is open to others (mode {mode}): the server's token is in it",
         "状态目录 {path} 对其他用户开放（权限 {mode}）：其中有服务器令牌",
     ),
-    "doctor.folder.open.fix": ("chmod 700 {path}", "chmod 700 {path}"),
+    "doctor.folder.open.fix": ("chmod 700 {quoted}", "chmod 700 {quoted}"),
     "doctor.disk": ("{free} free on the disk of {path}", "{path} 所在磁盘剩余 {free}"),
     "doctor.disk.fix": (
         "free some space: when the disk is full, the log refuses every fact",

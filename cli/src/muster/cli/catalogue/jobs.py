@@ -69,6 +69,7 @@ JOBS: dict[str, tuple[str, str]] = {
     "list.none": ("no jobs", "没有任务"),
     "list.more": ("{count} more; see them with --limit", "还有 {count} 个；用 --limit 查看"),
     "submit.done": ("submitted {name} as job {job}", "已提交 {name}，任务 {job}"),
+    "submit.stdin": ("standard input", "标准输入"),
     "submit.what": ("job {name}", "任务 {name}"),
     "follow.left": (
         "no longer following; the job goes on. Stop it with: muster stop {job}",
@@ -108,6 +109,7 @@ JOBS: dict[str, tuple[str, str]] = {
     "condition.lost": ("lost", "失联"),
     "condition.fenced": ("fenced", "已隔离"),
     "condition.gone": ("gone", "已移除"),
+    "parked.more": ("there are more; see them with --limit", "还有更多；用 --limit 查看"),
     "parked.none": ("nothing is parked", "没有被搁置的消息"),
     "parked.replayed": (
         "message {number} goes to {consumer} again",
@@ -131,6 +133,11 @@ JOBS: dict[str, tuple[str, str]] = {
     "explain.no_round": (
         "no placement round of pool {pool} is known yet",
         "资源池 {pool} 尚未进行调度",
+    ),
+    "explain.elsewhere": (
+        "pool {pool} has no nodes; pools that have some: {pools}. Was another one meant by"
+        " resource.pool?",
+        "资源池 {pool} 没有节点；有节点的资源池：{pools}。请检查 resource.pool 是否写错",
     ),
     "explain.next": ("next: {what}", "接下来：{what}"),
     "explain.next.queued": (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import shlex
 import shutil
 import stat
 import sys
@@ -48,9 +49,10 @@ def _folder(path: Path) -> Iterator[Finding]:
         return
     found = path.stat()
     if not os.access(path, os.W_OK | os.X_OK):
-        yield problem("folder.closed", path=path)
+        yield problem("folder.closed", path=path, quoted=shlex.quote(str(path)))
     elif found.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-        yield warning("folder.open", path=path, mode=f"{stat.S_IMODE(found.st_mode):o}")
+        mode = f"{stat.S_IMODE(found.st_mode):o}"
+        yield warning("folder.open", path=path, mode=mode, quoted=shlex.quote(str(path)))
     else:
         yield fine("folder", path=path)
 

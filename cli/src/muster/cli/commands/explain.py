@@ -12,6 +12,7 @@ from muster.cli.running import run
 from muster.cli.session import Session, session_of
 from muster.cli.texts import say
 from muster.cli.views.explanation import explanation, explanation_document
+from muster.cli.waiting import elsewhere
 
 app = typer.Typer(add_completion=False)
 
@@ -32,8 +33,11 @@ async def _explain(session: Session, text: str, tenant: str | None) -> None:
         state = await muster.find(text, tenant)
         summary = await muster.pool(state.pool)
         now = await muster.now()
+        other = elsewhere(state, await muster.nodes())
     if session.as_json:
-        output.document(explanation_document(state, summary))
+        output.document(explanation_document(state, summary) | {"elsewhere": other or None})
         return
     for line in explanation(state, summary, now):
         output.line(line)
+    if other:
+        output.line(other)

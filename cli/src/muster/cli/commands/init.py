@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -37,4 +38,4 @@ def init(
         return
     for path in paths:
         output.line(say("init.wrote", path=path))
-    output.line(say("init.next", path=directory / JOB_FILE))
+    output.line(say("init.next", path=shlex.quote(str(directory / JOB_FILE))))

@@ -35,10 +35,12 @@ def jobs(
         list[str] | None, typer.Option("--label", "-l", help=say("option.label"), metavar="K=V")
     ] = None,
     user: Annotated[str | None, typer.Option(help=say("option.user"))] = None,
-    limit: Annotated[int, typer.Option(help=say("option.limit"), min=1)] = LIMIT,
+    limit: Annotated[int | None, typer.Option(help=say("option.limit"), min=1)] = None,
 ) -> None:
-    """Filter, then show the newest."""
+    """Filter, then show the newest. Programs get all of them, unless they say how many."""
     session = session_of(context)
+    if limit is None and not session.as_json:
+        limit = LIMIT
     wanted = Wanted(tenant or session.tenant, _phases(phase or []), labels(label or []), user)
     run(_list(session, wanted, limit))
 
@@ -75,11 +77,11 @@ def _phases(texts: Iterable[str]) -> frozenset[Phase]:
     return frozenset(Phase(text) for text in texts)
 
 
-async def _list(session: Session, wanted: Wanted, limit: int) -> None:
+async def _list(session: Session, wanted: Wanted, limit: int | None) -> None:
     async with reach(session) as muster:
         found = [job for job in await muster.jobs(wanted.tenant) if wanted.matches(job)]
         found.sort(key=lambda job: (job.submitted_at, job.job))
-        shown = found[-limit:]
+        shown = found[-limit:] if limit is not None else found
         waits = await reasons_why(muster, shown)
         now = await muster.now()
     if session.as_json:

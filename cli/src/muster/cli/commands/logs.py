@@ -43,7 +43,7 @@ def logs(
     job: Annotated[str, typer.Argument(help=say("argument.job"), metavar="JOB")],
     follow: Annotated[bool, typer.Option("--follow", "-f", help=say("option.follow"))] = False,
     worker: Annotated[str | None, typer.Option(help=say("option.worker"))] = None,
-    attempt: Annotated[int | None, typer.Option(help=say("option.attempt"))] = None,
+    attempt: Annotated[int | None, typer.Option(help=say("option.attempt"), min=1)] = None,
     tail: Annotated[int, typer.Option(help=say("option.tail"), min=0)] = 0,
     tenant: Annotated[str | None, typer.Option(help=say("option.tenant"))] = None,
 ) -> None:

@@ -18,17 +18,27 @@ from muster.cli.texts import say
 from muster.cli.views.parked import parked_document, parked_table, parked_view
 
 LIMIT = 100
+EVERYTHING = 100_000
 
-Number = Annotated[int | None, typer.Argument(help=say("argument.parked"), metavar="[NUMBER]")]
+Number = Annotated[
+    int | None, typer.Argument(help=say("argument.parked"), metavar="[NUMBER]", min=1)
+]
 All = Annotated[bool, typer.Option("--all", help=say("option.all"))]
 Consumer = Annotated[str | None, typer.Option(help=say("option.consumer"))]
-Limit = Annotated[int, typer.Option(help=say("option.limit.oldest"), min=1)]
+Limit = Annotated[int | None, typer.Option(help=say("option.limit.oldest"), min=1)]
 
-app = typer.Typer(add_completion=False, help=say("help.parked"), no_args_is_help=True)
+app = typer.Typer(add_completion=False, help=say("help.parked"), invoke_without_command=True)
+
+
+@app.callback()
+def parked(context: typer.Context) -> None:
+    """Without a command: the list."""
+    if context.invoked_subcommand is None:
+        run(_list(session_of(context), None, None))
 
 
 @app.command("list", help=say("help.parked.list"))
-def list_parked(context: typer.Context, consumer: Consumer = None, limit: Limit = LIMIT) -> None:
+def list_parked(context: typer.Context, consumer: Consumer = None, limit: Limit = None) -> None:
     """The oldest first."""
     run(_list(session_of(context), consumer, limit))
 
@@ -36,7 +46,7 @@ def list_parked(context: typer.Context, consumer: Consumer = None, limit: Limit 
 @app.command(help=say("help.parked.show"))
 def show(
     context: typer.Context,
-    number: Annotated[int, typer.Argument(help=say("argument.parked"), metavar="NUMBER")],
+    number: Annotated[int, typer.Argument(help=say("argument.parked"), metavar="NUMBER", min=1)],
 ) -> None:
     """With its reason and its body."""
     run(_show(session_of(context), number))
@@ -69,15 +79,20 @@ async def _parking(session: Session) -> AsyncIterator[Parking]:
         yield Parking(connection)
 
 
-async def _list(session: Session, consumer: str | None, limit: int) -> None:
+async def _list(session: Session, consumer: str | None, limit: int | None) -> None:
+    """Programs get all of them, people a page, unless they say how many."""
+    wanted = limit or (EVERYTHING if session.as_json else LIMIT)
     async with _parking(session) as parking:
-        found = await parking.list(consumer=consumer, limit=limit)
+        found = await parking.list(consumer=consumer, limit=wanted + 1)
+    shown = found[:wanted]
     if session.as_json:
-        output.document([parked_document(parked) for parked in found])
-    elif found:
-        output.show(parked_table(found))
+        output.document([parked_document(parked) for parked in shown])
+    elif shown:
+        output.show(parked_table(shown))
     else:
         output.line(say("parked.none"))
+    if len(found) > wanted and not session.as_json:
+        output.line(say("parked.more"))
 
 
 async def _show(session: Session, number: int) -> None:
@@ -92,7 +107,7 @@ async def _show(session: Session, number: int) -> None:
 
 async def _count(session: Session) -> int:
     async with _parking(session) as parking:
-        return len(await parking.list(limit=100_000))
+        return len(await parking.list(limit=EVERYTHING))
 
 
 async def _each(session: Session, number: int | None, every: bool, done: str) -> None:
@@ -113,7 +128,7 @@ async def _each(session: Session, number: int | None, every: bool, done: str) ->
 
 
 async def _numbers(parking: Parking) -> list[int]:
-    return [parked.number for parked in await parking.list(limit=100_000)]
+    return [parked.number for parked in await parking.list(limit=EVERYTHING)]
 
 
 async def _one(parking: Parking, number: int, done: str) -> Parked:

@@ -20,7 +20,7 @@ app = typer.Typer(add_completion=False)
 def provision_server(
     context: typer.Context,
     url: Annotated[str | None, typer.Option(help=say("option.url"))] = None,
-    replicas: Annotated[int, typer.Option(help=say("option.replicas"))] = 1,
+    replicas: Annotated[int, typer.Option(help=say("option.replicas"), min=1, max=5)] = 1,
 ) -> None:
     """Say what was created, updated, or left as it is on purpose."""
     session = session_of(context)

@@ -22,6 +22,7 @@ from muster.runtime.ports import free_port
 
 GATEWAY_PORT = 8420
 NATS_PORT = 4222
+MAX_PORT = 65535
 
 app = typer.Typer(add_completion=False)
 
@@ -29,8 +30,10 @@ app = typer.Typer(add_completion=False)
 @app.command(help=say("help.up"))
 def up(
     context: typer.Context,
-    port: Annotated[int, typer.Option(help=say("option.port"))] = GATEWAY_PORT,
-    nats_port: Annotated[int, typer.Option(help=say("option.nats_port"))] = NATS_PORT,
+    port: Annotated[int, typer.Option(help=say("option.port"), min=0, max=MAX_PORT)] = GATEWAY_PORT,
+    nats_port: Annotated[
+        int, typer.Option(help=say("option.nats_port"), min=0, max=MAX_PORT)
+    ] = NATS_PORT,
     nodes: Annotated[
         Path | None, typer.Option("--nodes", help=say("option.nodes_file"), metavar="FILE")
     ] = None,

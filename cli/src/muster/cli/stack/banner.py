@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -42,7 +43,7 @@ def _lines(folder: StateFolder, up: Up, detached: bool) -> Iterator[tuple[str, s
 
 def state_option(path: Path) -> str:
     """Return what has to follow a command for it to find this folder; "" where it is found."""
-    return "" if path == Path.cwd() / DEFAULT_STATE else f" --state {path}"
+    return "" if path == Path.cwd() / DEFAULT_STATE else f" --state {shlex.quote(str(path))}"
 
 
 def up_document(folder: StateFolder, up: Up) -> dict[str, Any]:
