@@ -10,6 +10,7 @@ from muster.cli.simulation.client import Client
 from muster.cli.simulation.installation import install
 from muster.cli.simulation.scenario import Given, JobGiven, NodeGiven, ProcessGiven
 from muster.cli.simulation.services import SCHEDULER, service_plans
+from muster.contracts import subjects
 from muster.contracts.requests import job_id
 from muster.domain.nodes import NodeShape
 from muster.domain.phases import Phase
@@ -88,8 +89,9 @@ class Stage:
 
     def entries(self, name: str) -> list[StoredEntry]:
         """Return what stands on a job's subjects."""
-        condition = f"jobs.{self.jobs[name].tenant}.{self.ids[name]}.>"
-        return [self.world.store.entries[seq - 1] for seq in self.world.store.sequences(condition)]
+        key = subjects.job_key(self.jobs[name].tenant, self.ids[name])
+        found = self.world.store.sequences(key.condition)
+        return [self.world.store.entries[seq - 1] for seq in found]
 
     def _script(self, who: WorkerId) -> Script:
         job = self.jobs[self._names[who.job]]
