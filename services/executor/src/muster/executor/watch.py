@@ -28,6 +28,7 @@ class Watch:
         self.jobs: dict[str, JobState] = {}
         self.tenants: dict[str, str] = {}
         self.nodes: dict[str, NodeState] = {}
+        self._fences: dict[str, datetime] = {}
         self.epoch = 0
         self.caught_up = False
 
@@ -52,7 +53,14 @@ class Watch:
         elif subject == self._epoch_subject:
             self.epoch = max(self.epoch, item.event.data.detail.epoch)
         elif item.node.pool == self._pool:
-            self.nodes[item.node.node] = item.node
+            self._note_node(item.node)
+
+    def _note_node(self, node: NodeState) -> None:
+        self.nodes[node.node] = node
+        if node.condition is NodeCondition.FENCED:
+            self._fences.setdefault(node.node, node.since)
+        elif node.condition not in _DOWN:
+            self._fences.pop(node.node, None)
 
     def _note_job(self, state: JobState, freed: list[JobState]) -> None:
         if state.pool != self._pool:
@@ -75,8 +83,11 @@ class Watch:
 
     @property
     def fenced(self) -> dict[str, datetime]:
-        """Nodes on which, by proof, nothing runs that was started before the instant given."""
-        return {name: self.nodes[name].since for name in self._having(NodeCondition.FENCED)}
+        """Nodes on which, by proof, nothing runs that was started before the instant given.
+
+        A fenced node that then leaves the cluster is no less proof; only its return ends it.
+        """
+        return dict(self._fences)
 
     @property
     def down(self) -> frozenset[str]:
