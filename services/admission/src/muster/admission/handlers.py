@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from pydantic import ValidationError
@@ -20,14 +20,17 @@ from muster.contracts.tracing import continued
 from muster.domain import facts as f
 from muster.domain import nodes as n
 from muster.domain.demand import NodePolicy
-from muster.domain.errors import Conflict, Permanent
+from muster.domain.errors import Conflict, Permanent, Temporary
 from muster.domain.phases import Phase
 from muster.domain.rules import violation
 from muster.domain.spec import JobSpec, priority_of, queue_limits
 from muster.domain.state import JobState
 from muster.domain.violations import Violation
-from muster.log import Recorded
+from muster.log import Basis, Recorded
 from muster.runtime.journal import Journal
+
+TRIES = 5
+"""Conflicts about one submission before it is left for later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,16 +96,24 @@ class Handlers:
 
     async def _submit(self, asked: Asked, body: r.Submit) -> Outcome:
         job, digest = r.job_id(asked.tenant, asked.id), _digest(body)
-        known = await self._journal.job(asked.tenant, job, leader=True)
-        if known is not None:
-            return await self._again(asked, known, digest)
-        spec, shape = check(JobSpec, json.dumps(body.spec), "$.spec")
-        if spec is None:
-            return Outcome(tuple(shape))
-        try:
-            return await self._record(asked, body, spec, job, digest)
-        except Conflict:
-            return await self._submit(asked, body)
+        head = 0
+        for _ in range(TRIES):
+            known = await self._journal.job(asked.tenant, job, leader=True)
+            if known is not None:
+                return await self._again(asked, known, digest)
+            spec, shape = check(JobSpec, json.dumps(body.spec), "$.spec")
+            if spec is None:
+                return Outcome(tuple(shape))
+            try:
+                return await self._record(asked, body, spec, digest, head)
+            except Conflict:
+                head = await self._head(asked.tenant, job)
+        raise Temporary(f"job {job} is busy", delay=0.5)
+
+    async def _head(self, tenant: str, job: str) -> int:
+        """Return the last sequence on a job's subjects; what stands there may be no event."""
+        history = await self._journal.log.history(subjects.job_key(tenant, job))
+        return history[-1].seq if history else 0
 
     async def _again(self, asked: Asked, known: Recorded, digest: str) -> Outcome:
         """The same id again: the same body gets the same answer, another one is refused.
@@ -119,8 +130,9 @@ class Handlers:
         return Outcome(refused.violations if refused else _refusal(known.job), known.job)
 
     async def _record(
-        self, asked: Asked, body: r.Submit, spec: JobSpec, job: str, digest: str
+        self, asked: Asked, body: r.Submit, spec: JobSpec, digest: str, head: int
     ) -> Outcome:
+        job = r.job_id(asked.tenant, asked.id)
         violations = rules.violations_of(spec)
         submitted = f.Submitted(
             tenant=asked.tenant,
@@ -133,7 +145,8 @@ class Handlers:
             demand=spec.demand(),
         )
         verdict = f.Rejected(violations=violations) if violations else f.Admitted()
-        first = self._journal.about_job(None, submitted)
+        basis = Basis(subjects.job_key(asked.tenant, job), head)
+        first = replace(self._journal.about_job(None, submitted), basis=basis)
         second = self._journal.about_same_job(first, verdict)
         written = await self._journal.record_all([first, second])
         return Outcome(violations, written[-1].job)
