@@ -115,7 +115,8 @@ def _about(subject: str) -> bool:
 
 def _deliver_twice(world: World, number: int) -> None:
     world.bus.collect()
-    deliver_again(world, world.store.entries[number])
+    if world.store.entries[number].event is not None:
+        deliver_again(world, world.store.entries[number])
 
 
 def _kill_writer(world: World, number: int) -> None:
