@@ -244,3 +244,59 @@ class TestAfterwards:
 
     def test_a_faulted_job_is_left_to_its_judge(self) -> None:
         assert step(Life().faulted(), both()) is None
+
+
+class TestOutlived:
+    """A worker of an attempt before that is seen to run, though its node was declared fenced."""
+
+    def beside(self, life: Life, *, fenced: bool = True) -> View:
+        old = worker("worker-0", attempt=1)
+        now = tuple(worker(name, attempt=2) for name in ("worker-0", "worker-1"))
+        present = now if life.state.launched else ()
+        return View(workers=(old, *present), fenced=frozenset({"n1"} if fenced else ()))
+
+    def again(self) -> Life:
+        life = evicted().then(f.Signalled(attempt=1), f.Released(attempt=1))
+        life.then(f.Requeued(cause=EvictionCause.SPOT_RECLAIM, counted=True))
+        return life.then(f.Scheduled(placement={"n2": ("worker-0",), "n3": ("worker-1",)}))
+
+    def test_is_killed_and_waited_for_as_long_as_a_grace(self) -> None:
+        life = self.again()
+        assert isinstance(step(life, self.beside(life)), Kill)
+        late = life.state.demand.grace_s
+        assert isinstance(step(life, self.beside(life), after=late - 0.001), Kill)
+        assert fact(step(life, self.beside(life), after=late)) == f.Launching(attempt=2)
+        assert isinstance(step(life, self.beside(life, fenced=False), after=late), Kill)
+
+    def test_is_killed_beside_a_running_attempt_without_holding_it_up(self) -> None:
+        life = self.again().then(f.Launching(attempt=2))
+        assert fact(step(life, self.beside(life))) == f.Started(attempt=2)
+        life.then(f.Started(attempt=2))
+        found = step(life, self.beside(life))
+        assert isinstance(found, Kill)
+        assert [w.attempt for w in found.workers] == [1]
+
+    def test_is_killed_when_its_job_holds_nothing(self) -> None:
+        life = evicted().then(f.Signalled(attempt=1), f.Released(attempt=1))
+        view = View(workers=(worker("worker-0"),), fenced=frozenset({"n1"}))
+        assert isinstance(step(life, view), Kill)
+
+    def test_a_later_attempt_is_never_touched_by_an_old_view(self) -> None:
+        life = evicted().then(f.Signalled(attempt=1), f.Released(attempt=1))
+        assert step(life, View(workers=(worker("worker-0", attempt=2),))) is None
+
+
+def test_the_outcome_of_a_hold_stands_though_the_head_ends_well() -> None:
+    job = spec(
+        type="RayJob",
+        resource={"type": "reserved", "replicas": 1},
+        debug={"enabled": True, "hold_seconds": 60},
+    )
+    life = Life(job).running(placement={"n1": ("head-0", "worker-0")})
+    failure = f.WorkerFailure(worker="worker-0", node="n1", exit_code=1)
+    life.then(f.WorkersFailed(attempt=1, failures=(failure,)))
+    assert life.state.reason is not None
+    life.then(f.Failed(reason=life.state.reason), f.StopRequested(by="ann", request="r2"))
+    head = Worker(attempt=1, name="head-0", node="n1", seen=Seen.ENDED, exit_code=0)
+    found = fact(step(life, View(workers=(head, ended("worker-0", 1)))))
+    assert isinstance(found, f.Released)

@@ -353,6 +353,8 @@ def _how_it_ended(failure: f.WorkerFailure) -> str:
 
 def _succeeded(state: JobState, fact: f.Succeeded, at: datetime) -> Changes:
     _refuse_after_signal(state, "succeeded")
+    if state.holds_outcome:
+        raise IllegalEdge("succeeded cannot follow an outcome that is held")
     done = Outcome(phase=Phase.SUCCEEDED, reason=reason(ReasonCode.SUCCEEDED))
     if state.phase is Phase.RUNNING:
         return _end_or_hold(state, done, at)

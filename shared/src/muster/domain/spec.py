@@ -45,7 +45,10 @@ MountPath = Annotated[str, Field(min_length=2, max_length=1024, pattern=r"^/")]
 
 
 class ResourceSpec(Strict):
-    """What the gang needs. Amounts are per worker; gpu_model None = any model."""
+    """What the gang needs. Amounts are per worker; gpu_model None = any model.
+
+    A worker without GPUs takes at least one CPU core, whatever is asked for.
+    """
 
     type: ResourceClass = ResourceClass.RESERVED
     pool: Token = "default"
@@ -252,7 +255,8 @@ class JobSpec(Strict):
             replicas=resource.replicas,
             gpus=resource.gpus_per_replica,
             gpu_model=resource.gpu_model,
-            cpus=resource.cpus_per_replica,
+            # a worker without GPUs takes a core, or any number of them would fit on a node
+            cpus=resource.cpus_per_replica or (0 if resource.gpus_per_replica else 1),
             memory_mib=resource.memory_mib_per_replica,
             extended=dict(resource.extended),
         )

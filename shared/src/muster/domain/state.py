@@ -10,7 +10,7 @@ from muster.domain.causes import EvictionCause
 from muster.domain.demand import Demand, JobType
 from muster.domain.model import Frozen, Instant, Token
 from muster.domain.phases import PARKED, TERMINAL, Phase, Shown
-from muster.domain.reasons import Reason
+from muster.domain.reasons import Reason, ReasonCode
 
 KNOWN_REQUESTS = 32
 """How many request ids a state remembers, so that a request told twice is carried out once."""
@@ -130,6 +130,14 @@ class JobState(Frozen):
         if self.demand.queue is None:
             return 0
         return max(0, self.demand.queue.max_requeues - self.ledgers.requeues)
+
+    @property
+    def holds_outcome(self) -> bool:
+        """Whether the attempt's end was judged before, and only waits for a hold to be over."""
+        outcome = self.outcome
+        if outcome is None or outcome.phase is Phase.STOPPED:
+            return False
+        return outcome.reason.code is not ReasonCode.MAX_RUNTIME
 
     @property
     def placed_on(self) -> dict[str, str]:

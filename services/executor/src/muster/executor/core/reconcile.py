@@ -60,6 +60,16 @@ Step: TypeAlias = Record | Launch | Signal | Kill | Forget
 
 def next_step(state: JobState, view: View, now: datetime) -> Step | None:
     """Return the next step for a job, or None until something changes."""
+    return _for_phase(state, view, now) or _sweep_up(state, view)
+
+
+def _sweep_up(state: JobState, view: View) -> Step | None:
+    """No worker of an attempt before may run beside the present one, wherever it is seen."""
+    old = view.outlived(state.attempt)
+    return Kill(old) if old else None
+
+
+def _for_phase(state: JobState, view: View, now: datetime) -> Step | None:
     match state.phase:
         case Phase.STARTING:
             return _starting(state, view, now)
@@ -79,14 +89,20 @@ def next_step(state: JobState, view: View, now: datetime) -> Step | None:
 
 
 def _starting(state: JobState, view: View, now: datetime) -> Step | None:
-    leftover = tuple(w for w in view.alive() if w.attempt != state.attempt)
     if not state.launched:
-        if leftover:
-            return _start_over(state, now) or Kill(leftover)
+        old = view.outlived(state.attempt)
+        if any(_is_waited_for(worker, state, view, now) for worker in old):
+            return _start_over(state, now) or Kill(old)
         if not view.victims_gone:
             return None
         return Record(f.Launching(attempt=state.attempt))
     return _launched(state, view, now)
+
+
+def _is_waited_for(worker: Worker, state: JobState, view: View, now: datetime) -> bool:
+    """A worker that is still seen on a fenced node is killed too, but not waited for for ever."""
+    bound = state.since + timedelta(seconds=state.demand.grace_s)
+    return worker.node not in view.fenced or now < bound
 
 
 def _start_over(state: JobState, now: datetime) -> Step | None:
@@ -211,12 +227,12 @@ def _leaving(state: JobState, view: View, now: datetime) -> Step | None:
 
 def _before_signal(state: JobState, view: View) -> Step | None:
     """What ended by itself before the first stop signal still counts as its own end."""
-    if state.signalled or not state.launched:
+    if state.signalled or not state.launched or state.holds_outcome:
         return None
     if _is_success(state, view):
         return Record(f.Succeeded(attempt=state.attempt))
     ordered = state.eviction is not None and state.eviction.cause in SCHEDULER_CAUSES
-    if state.phase is Phase.EVICTING and ordered and state.outcome is None:
+    if state.phase is Phase.EVICTING and ordered:
         failures = tuple(x for x in _failures(state, view) if x.exit_code is not None)
         if failures:
             return Record(f.WorkersFailed(attempt=state.attempt, failures=failures))
@@ -262,7 +278,7 @@ def _clearing(state: JobState, view: View, now: datetime) -> Step | None:
     if state.held:
         grace_end = state.since + timedelta(seconds=state.demand.grace_s)
         return _tear_down(state, view, now, grace_end)
-    alive = view.alive()
+    alive = view.outlived(state.attempt + 1)
     if alive:
         return Kill(alive)
     ended = tuple(w for w in view.workers if not w.alive)

@@ -75,6 +75,13 @@ class View:
         """Workers of one attempt by name."""
         return {w.name: w for w in self.workers if w.attempt == attempt}
 
+    def outlived(self, attempt: int) -> tuple[Worker, ...]:
+        """Workers of earlier attempts that are seen to run, on fenced nodes too.
+
+        Never of a later attempt: then it is the state in hand that is old.
+        """
+        return tuple(w for w in self.workers if w.alive and w.attempt < attempt)
+
     def alive(self) -> tuple[Worker, ...]:
         """Workers of any attempt that run, or may; those on fenced nodes do not."""
         return tuple(w for w in self.workers if w.alive and w.node not in self.fenced)
