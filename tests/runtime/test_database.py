@@ -6,10 +6,11 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from sqlalchemy import inspect
+from sqlalchemy import Connection, inspect
 
 import muster.gateway.service
-from muster.runtime.database import migrate, open_engine
+from muster.domain.errors import Permanent, Temporary
+from muster.runtime.database import Database, migrate, open_engine
 
 MIGRATIONS = Path(muster.gateway.service.__file__).parent / "migrations"
 
@@ -30,3 +31,23 @@ async def test_four_replicas_on_sqlite(tmp_path: Path) -> None:
 @pytest.mark.postgres
 async def test_four_replicas_on_postgresql(postgres_url: str) -> None:
     await _migrate_at_once(postgres_url)
+
+
+async def test_a_wrong_table_is_no_passing_trouble(tmp_path: Path) -> None:
+    database = Database(open_engine(f"sqlite:///{tmp_path / 'own.db'}"))
+    with pytest.raises(Permanent, match="no such table"):
+        await database.run(lambda connection: connection.exec_driver_sql("SELECT * FROM jobs"))
+
+
+async def test_a_busy_database_is_passing_trouble(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'own.db'}"
+    holder, other = open_engine(url), Database(open_engine(url))
+    with holder.connect() as held:
+        held.exec_driver_sql("BEGIN EXCLUSIVE")
+
+        def write(connection: Connection) -> None:
+            connection.exec_driver_sql("PRAGMA busy_timeout=1")
+            connection.exec_driver_sql("CREATE TABLE t (x)")
+
+        with pytest.raises(Temporary, match="busy"):
+            await other.run(write)

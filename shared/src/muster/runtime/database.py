@@ -7,6 +7,7 @@ worker thread and one transaction, the simulation calls it directly. No two serv
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import threading
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -31,7 +32,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError, InternalError, OperationalError
 
-from muster.domain.errors import Temporary
+from muster.domain.errors import MusterError, Permanent, Temporary
 
 T = TypeVar("T")
 
@@ -85,7 +86,7 @@ class Database:
             with self._turn, self.engine.begin() as connection:
                 return work(connection)
         except (OperationalError, InternalError) as error:  # internal: a standby that only reads
-            raise Temporary("the database is away or busy", delay=2.0) from error
+            raise _translated(error) from error
         except DBAPIError as error:
             if error.connection_invalidated:
                 raise Temporary("the database connection was lost", delay=2.0) from error
@@ -94,6 +95,14 @@ class Database:
     def close(self) -> None:
         """Give every connection back."""
         self.engine.dispose()
+
+
+def _translated(error: DBAPIError) -> MusterError:
+    """A wrong table or column passes for an operational error in SQLite, and never heals."""
+    code = getattr(error.orig, "sqlite_errorcode", None)
+    if code is not None and code & 0xFF == sqlite3.SQLITE_ERROR:
+        return Permanent(f"the database does not fit this version of Muster: {error.orig}")
+    return Temporary(f"the database is away or busy: {type(error.orig).__name__}", delay=2.0)
 
 
 def open_engine(url: str) -> Engine:
