@@ -34,6 +34,7 @@ from muster.log.memory import MemoryLog
 from muster.requeue import handlers as requeue_handlers
 from muster.requeue.core import decide
 from muster.scheduler.core import placement, rank, upkeep
+from muster.scheduler.core import plan as planning
 from muster.scheduler.core import round as scheduling
 from muster.scheduler.core.amounts import Amounts
 from muster.scheduler.core.board import Board
@@ -48,6 +49,17 @@ def a_node_is_given_away_twice(patch: Patch) -> None:
         return self.capacity(node)
 
     patch.setattr(Board, "free", free)
+
+
+def a_promise_is_given_away(patch: Patch) -> None:
+    true = Board.claim
+
+    def claim(
+        self: Board, job: JobKey, amounts: Any, waits: frozenset[JobKey] = frozenset()
+    ) -> None:
+        true(self, job, {} if waits else amounts, waits)
+
+    patch.setattr(Board, "claim", claim)
 
 
 def a_worker_is_left_out_of_the_placement(patch: Patch) -> None:
@@ -185,6 +197,16 @@ def a_handler_fails_in_a_way_of_its_own(patch: Patch) -> None:
     patch.setattr("muster.fault_tolerance.handlers.verdict", verdict_of)
 
 
+def the_queue_is_a_stack(patch: Patch) -> None:
+    true = rank.rank
+
+    def last_first(state: JobState) -> Any:
+        guarantee, tier, priority, since, tenant, job = true(state)
+        return guarantee, tier, -priority, -since.timestamp(), tenant, job
+
+    patch.setattr(planning, "rank", last_first)
+
+
 def everything_is_shown_as_running(patch: Patch) -> None:
     patch.setattr(evolve, "_shown", lambda *args: Shown.RUNNING)
 
@@ -253,6 +275,7 @@ MUTATIONS: dict[str, tuple[str, Callable[[Patch], None]]] = {
     mutation.__name__: (number, mutation)
     for number, mutation in (
         ("I1", a_node_is_given_away_twice),
+        ("I1", a_promise_is_given_away),
         ("I2", a_worker_is_left_out_of_the_placement),
         ("I3", a_release_needs_no_proof),
         ("I4", a_stop_is_forgotten_while_evicting),
@@ -267,6 +290,7 @@ MUTATIONS: dict[str, tuple[str, Callable[[Patch], None]]] = {
         ("I13", a_worker_starts_on_another_node),
         ("I14", a_release_is_never_followed_up),
         ("I14", a_handler_fails_in_a_way_of_its_own),
+        ("I15", the_queue_is_a_stack),
         ("I16", everything_is_shown_as_running),
         ("I18", a_lost_node_costs_a_restart),
         ("I18", the_restart_budget_is_off_by_one),

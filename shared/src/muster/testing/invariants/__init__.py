@@ -22,6 +22,7 @@ from muster.testing.invariants.life import (
     WholeJobsLeave,
 )
 from muster.testing.invariants.liveness import NothingWaitsForEver
+from muster.testing.invariants.order import FirstInLineFirstServed
 from muster.testing.invariants.preemption import GuaranteeIsKept, VictimsAreUseful
 from muster.testing.invariants.truth import (
     ReasonsAreTrue,
@@ -43,12 +44,32 @@ OBSERVED: tuple[type[Invariant], ...] = (
     EffectsHappenOnce,
     BooksEqualFacts,
     NothingWaitsForEver,
+    FirstInLineFirstServed,
     WhatIsShownIsTrue,
     BudgetsAreSeparate,
     ReasonsAreTrue,
     TheUsersWordIsKept,
 )
 """Every invariant that looks at the log and the cluster alone; what others build on comes first."""
+
+
+ELSEWHERE: dict[str, tuple[str, str]] = {
+    "I9": (
+        "Room that is freed for a job is held for it until it starts, ends or gives up.",
+        "part of I1: what is promised counts like what is used; and of I8: no ping-pong",
+    ),
+    "I17": (
+        "One notice for each rule, job and transition.",
+        "`tests/notifier/test_world.py`: two notifiers, a moody receiver, and the same faults;"
+        " scenarios count what was told",
+    ),
+    "I20": (
+        "Rights are the caller's; secrets never leak.",
+        "not observable here: this version knows no rights of its own, and takes secrets by"
+        " reference only (`tests/executor`, `tests/gateway` look for leaks)",
+    ),
+}
+"""What this package does not look at by itself: number -> text, and where or why not."""
 
 
 def every(cluster: SimCluster) -> Fold:

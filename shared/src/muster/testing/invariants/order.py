@@ -1,0 +1,67 @@
+"""I15: among jobs that need the same, the one that stands first in line is placed first."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import ClassVar
+
+from muster.domain.facts import Scheduled
+from muster.domain.phases import Phase
+from muster.domain.state import JobState
+from muster.testing.invariants.base import Invariant, JobChange, Known
+from muster.testing.world import World
+
+
+class FirstInLineFirstServed(Invariant):
+    """Compared after each round, with what the round knew."""
+
+    number: ClassVar[str] = "I15"
+    text: ClassVar[str] = (
+        "Among jobs that need the same, none is placed while another one waits that stands before"
+        " it: by guarantee, class, priority, and time in the queue."
+    )
+
+    def __init__(self, known: Known) -> None:
+        super().__init__(known)
+        self._changed: dict[str, int] = {}
+        self._placed: list[tuple[JobState, datetime]] = []
+
+    def on_job(self, change: JobChange) -> None:
+        self._changed[change.after.job] = change.seq
+        if isinstance(change.fact, Scheduled) and change.before is not None:
+            self._placed.append((change.before, change.at))
+            del self._changed[change.after.job]
+
+    def on_step(self, world: World) -> None:
+        placed, self._placed = self._placed, []
+        for state, at in placed:
+            upto = self.known.rounds[state.pool][-1][1].upto
+            for other in self.known.jobs.values():
+                if self._waits(other, upto, at) and _needs(other) == _needs(state):
+                    self._in_order(state, other)
+
+    def _waits(self, state: JobState, upto: int, at: datetime) -> bool:
+        if state.phase is not Phase.QUEUED or self._changed.get(state.job, 0) > upto:
+            return False
+        return state.not_before is None or state.not_before <= at
+
+    def _in_order(self, placed: JobState, waiting: JobState) -> None:
+        if _place(waiting) < _place(placed):
+            raise self.broken(f"{placed.job} was placed, and stands after it", waiting.job)
+
+
+def _needs(state: JobState) -> tuple[object, ...]:
+    demand = state.demand
+    return (
+        state.pool,
+        demand.roles,
+        demand.resource_class,
+        demand.guarantee,
+        demand.node_policy,
+        state.avoid,
+    )
+
+
+def _place(state: JobState) -> tuple[int, datetime, str, str]:
+    since = state.entered_at or state.since
+    return -(state.demand.priority or 0), since, state.tenant, state.job
