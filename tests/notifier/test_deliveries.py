@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -15,6 +15,7 @@ from pydantic import SecretStr
 
 from muster.domain import facts as f
 from muster.domain.errors import Temporary
+from muster.notifier import deliveries
 from muster.notifier.channels.port import Address
 from muster.notifier.core.delivery import Delivery, Outcome
 from muster.notifier.core.message import Message
@@ -178,6 +179,21 @@ async def test_a_retry_ends_when_the_news_is_old(stage: Stage) -> None:
     assert (await stage.rows())[0][1] == "failed"
 
 
+async def test_one_sweep_ends_a_whole_backlog_and_forgets_what_is_old(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deliveries, "_A_SWEEP", 2)
+    service = await stage.starts()
+    for number in range(5):
+        await hear(service, *queued(job=f"k{number}").steps[-1])
+    stage.clock.moves(3600)
+    await turn([loop(service, "ledger")])
+    assert [row[1] for row in await stage.rows()] == ["failed"] * 5
+    stage.clock.moves(91 * 86_400)
+    await turn([loop(service, "ledger")])
+    assert len(await stage.rows()) == 3, "a few at a time"
+
+
 async def test_an_unknown_outcome_is_repeated_only_for_what_a_person_must_know(
     stage: Stage,
 ) -> None:
@@ -324,6 +340,51 @@ async def test_what_becomes_of_notices_is_counted(stage: Stage) -> None:
     await stage.starts(Rulebook())
     after = {name: counted(name) - before[name] for name in names}
     assert after == dict.fromkeys(names, 1)
+
+
+@dataclass
+class Overtaken(Scripted):
+    """A channel on which the attempt takes so long that another replica has told it."""
+
+    meanwhile: Callable[[], Awaitable[None]] | None = None
+
+    async def send(self, address: Address | None, message: Message, at: datetime) -> Delivery:
+        if self.meanwhile is not None:
+            await self.meanwhile()
+        return await super().send(address, message, at)
+
+
+async def test_an_attempt_that_was_overtaken_is_not_counted(stage: Stage) -> None:
+    channel = Overtaken()
+    slow, other = await stage.starts(channels={"feishu": channel}), await stage.starts()
+
+    async def meanwhile() -> None:
+        stage.clock.moves(LEASE_S)
+        await look(other)
+
+    channel.meanwhile = meanwhile
+    before = counted("delivered")
+    await hear(slow, *QUEUED)
+    await turn(senders(slow))
+    assert len(stage.bot.received) == len(channel.sent) == 1
+    assert counted("delivered") == before + 1
+
+
+async def test_stopping_waits_for_a_transaction_that_a_loop_left_behind(stage: Stage) -> None:
+    service = await stage.starts()
+    engine = stage.databases[0].engine
+    left_behind = engine.connect()
+    stopping = asyncio.create_task(_stop(service))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert not stopping.done()
+    left_behind.close()
+    await stopping
+    stage.services.clear()
+
+
+async def _stop(service: Service) -> None:
+    await service.stop()
 
 
 async def test_a_series_is_there_before_anything_was_counted(stage: Stage) -> None:

@@ -181,7 +181,7 @@ def test_one_notice_of_a_lane_is_in_flight(book: Ledger) -> None:
 
 
 def test_the_oldest_goes_first_however_they_came(book: Ledger) -> None:
-    book.keep(nth(3), nth(1), nth(2, at=_at(1)))
+    book.keep(nth(3, job="j2", version=1), nth(1), nth(2, at=_at(1)))
     book.keep(nth(0))
     told = []
     while (claim := book.take(10)) is not None:
