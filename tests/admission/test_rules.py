@@ -57,6 +57,8 @@ GOOD: list[dict[str, Any]] = [
     {"environment": [{"name": "A", "value": "x" * 4096}]},
     {"environment": [{"name": "A", "secret_ref": {"secret": "s", "key": "k"}}]},
     {"labels": {"团队 a": "b/c"}},
+    {"command": ["sh", "-c", "a\n\tb"], "description": "one\ntwo"},
+    {"environment": [{"name": "A", "value": "one\ntwo\x1b[0m"}]},
     {"metrics": {"port": 65535, "path": "/metrics"}},
     {"storage": [{"volume": "v", "mount_path": "/data"}]},
     {"max_runtime_s": 1, "grace_s": 600},
@@ -221,3 +223,22 @@ def test_every_rule_has_words_in_both_languages() -> None:
     for code, (english, chinese) in RULES.items():
         assert english, code
         assert any("\u4e00" <= char <= "\u9fff" for char in chinese), code
+
+
+@pytest.mark.parametrize(
+    ("changes", "path"),
+    [
+        ({"command": ["a", "b\x00c"]}, "command[1]"),
+        ({"environment": [{"name": "A", "value": "x\x00"}]}, "environment[0].value"),
+        ({"description": "a\x00"}, "description"),
+        ({"image": "python:3\x1b[31m"}, "image"),
+        ({"image": "python\n"}, "image"),
+        ({"storage": [{"volume": "v", "mount_path": "/a\nb"}]}, "storage[0].mount_path"),
+        ({"storage": [{"volume": "v\x07", "mount_path": "/a"}]}, "storage[0].volume"),
+        ({"checkpoint_dir": "/a\x00"}, "checkpoint_dir"),
+        ({"resource": {"gpu_model": "A\x7f100"}}, "resource.gpu_model"),
+        ({"resource": {"extended": {"rdma\x00": 1}}}, "resource.extended"),
+    ],
+)
+def test_control_characters_are_refused_at_the_door(changes: dict[str, Any], path: str) -> None:
+    assert codes(**changes) == [("E_TEXT", path)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -45,7 +46,10 @@ CASES: list[tuple[dict[str, Any], list[tuple[str, str]]]] = [
     ({"type": "TFJob"}, [("E_JOB_TYPE", "$.spec.type")]),
     ({"image": ""}, [("E_IMAGE", "$.spec.image")]),
     ({"command": []}, [("E_COMMAND", "$.spec.command")]),
-    ({"command": ["a", 1]}, [("E_COMMAND", "$.spec.command[1]")]),
+    ({"command": ["a", 1]}, [("E_TYPE", "$.spec.command[1]")]),
+    ({"command": [True]}, [("E_TYPE", "$.spec.command[0]")]),
+    ({"command": "run"}, [("E_COMMAND", "$.spec.command")]),
+    ({"image": "x" * 513}, [("E_TYPE", "$.spec.image")]),
     ({"resource": {"type": "free"}}, [("E_RESOURCE_TYPE", "$.spec.resource.type")]),
     ({"resource": {"replicas": 0}}, [("E_REPLICAS", "$.spec.resource.replicas")]),
     ({"resource": {"gpus_per_replica": 65}}, [("E_SPEC", "$.spec.resource.gpus_per_replica")]),
@@ -60,7 +64,7 @@ CASES: list[tuple[dict[str, Any], list[tuple[str, str]]]] = [
     ({"node_policy": {"type": "NodeIn", "nodes": []}},
      [("E_NODES_EMPTY", "$.spec.node_policy.nodes")]),
     ({"node_policy": {"type": "NodeIn", "nodes": ["a", 7]}},
-     [("E_NODES_EMPTY", "$.spec.node_policy.nodes[1]")]),
+     [("E_TYPE", "$.spec.node_policy.nodes[1]")]),
     ({"auto_queue": {"max_queue_hours": 13}},
      [("E_MAX_QUEUE_HOURS", "$.spec.auto_queue.max_queue_hours")]),
     ({"auto_queue": {"max_queue_hours": 1.5}},
@@ -171,6 +175,13 @@ def unknown(text: str, model: type[BaseModel] = JobSpec) -> Violation:
         ({"ray": {"head": {"cpu": 1}}}, "$.ray.head.cpu", "cpus"),
         ({"storage": [{"volume": "v", "mount_path": "/d", "readonly": True}]},
          "$.storage[0].readonly", "read_only"),
+        ({"priority": 1}, "$.priority", "resource.priority"),
+        ({"replicas": 1}, "$.replicas", "resource.replicas"),
+        ({"gpus": 1}, "$.gpus", "resource.gpus_per_replica"),
+        ({"guaranteed": True}, "$.guaranteed", "resource.guarantee"),
+        ({"env": []}, "$.env", "environment"),
+        ({"window_s": 1}, "$.window_s", "fault_tolerance.hang.window_s"),
+        ({"max_requeues": 1}, "$.max_requeues", "auto_queue.max_requeues"),
     ],
 )  # fmt: skip
 def test_a_slip_of_the_pen_is_told_what_was_meant(
@@ -198,6 +209,52 @@ def test_a_field_may_be_called_as_a_parser_calls_its_own_parts(name: str) -> Non
     assert nested.path == f"$.resource.{name}"
     assert "gpus_per_replica" in nested.en or "did you mean" in nested.en
     assert found(body(labels={name: 5})) == [("E_TYPE", f"$.spec.labels.{name}")]
+
+
+# --- in Chinese ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"grace_s": 601}, "须不大于 600"),
+        ({"grace_s": 0}, "须不小于 1"),
+        ({"grace_s": "5"}, "须为整数"),
+        ({"resource": {"guarantee": 1}}, "须为 true 或 false"),
+        ({"resource": {"cpus_per_replica": "x"}}, "须为数字"),
+        ({"resource": {"pool": "a.b"}}, "须匹配 ^[A-Za-z0-9_-]{1,128}$"),
+        ({"resource": []}, "须为映射（对象）"),
+        ({"labels": {"a": 1}}, "须为字符串"),
+        ({"command": [True]}, "须为字符串"),
+        ({"image": "x" * 513}, "最多 512 个字符"),
+        ({"storage": [{"volume": "v", "mount_path": "x"}]}, "至少 2 个字符"),
+        ({"storage": {}}, "须为列表"),
+        ({"storage": [{"volume": "v", "mount_path": "/d"}] * 101}, "最多 100 项"),
+        ({"fault_tolerance": {"strategy": "x"}},
+         "须为 'on_failure'、'exit_codes'、'log_keywords' 或 'always' 之一"),
+        ({"notifications": [{"trigger": "job_failed", "channel": "c", "language": "fr"}]},
+         "须为 'zh' 或 'en' 之一"),
+    ],
+)  # fmt: skip
+def test_complaints_are_told_in_chinese_with_their_limits(
+    changes: dict[str, Any], words: str
+) -> None:
+    [violation] = check(JobSpec, body(**changes))[1]
+    assert words in violation.zh
+    assert not re.search(r"Input|should|String", violation.zh)
+
+
+def test_broken_json_is_told_in_chinese_with_its_place() -> None:
+    [violation] = check(JobSpec, "{")[1]
+    assert violation.zh == "请求格式不合法：不是合法的 JSON（第 1 行第 1 列）"
+
+
+@pytest.mark.parametrize("user", ["a\x00b", "a\nb", "\x1b[31mann", "a\u202eb"])
+def test_a_user_has_a_name_that_can_be_shown(user: str) -> None:
+    [violation] = check(Stop, json.dumps({"user": user, "job": "j1"}))[1]
+    assert violation.path == "$.user"
+    assert "printable" in violation.en
+    assert "可见字符" in violation.zh
 
 
 # --- secrets -----------------------------------------------------------------------------------

@@ -8,8 +8,16 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
-from muster.contracts.events import EVENT_MODELS, Event, UnreadableEvent, read_event
+from muster.contracts.events import (
+    EVENT_MODELS,
+    Event,
+    UnreadableEvent,
+    first_error,
+    read_event,
+)
+from muster.contracts.requests import RequestHead
 from tests.contracts.written import EVENTS, Json, body, written
 from tests.domain.model_strategies import values_of
 
@@ -250,3 +258,12 @@ def test_any_particulars_are_read_as_they_were_written(name: str, data: st.DataO
     found = read_event(subject, body(value))
     assert isinstance(found, model)
     assert found.data.detail == detail
+
+
+def test_a_reason_begins_with_no_empty_place() -> None:
+    with pytest.raises(ValidationError) as broken:
+        RequestHead.model_validate_json("garbage")
+    assert first_error(broken.value).startswith("Invalid JSON")
+    with pytest.raises(ValidationError) as missing:
+        RequestHead.model_validate_json('{"specversion": "1.0"}')
+    assert first_error(missing.value) == "id: Field required"

@@ -7,15 +7,16 @@ The offending value is never repeated: it may be a secret.
 from __future__ import annotations
 
 import builtins
-import difflib
 import re
 import types
 from collections import abc
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
+from muster.contracts.complaints import in_chinese
+from muster.contracts.meant import meant
 from muster.domain.rules import violation
 from muster.domain.violations import Violation
 
@@ -51,6 +52,12 @@ _CODES: tuple[tuple[str, str], ...] = (
     (r"ray\.runtime_env", "E_RUNTIME_ENV"),
 )
 
+_ONLY: dict[str, frozenset[str]] = {
+    "E_IMAGE": frozenset({"missing", "string_too_short"}),
+    "E_COMMAND": frozenset({"missing", "too_short", "tuple_type"}),
+}
+"""Rules whose words speak of some complaints alone: being empty is not being too long."""
+
 
 def check(model: type[M], body: bytes | str, root: str = "$") -> tuple[M | None, list[Violation]]:
     """Parse JSON text by a model: the value, or every violation; root names the document."""
@@ -68,11 +75,20 @@ def json_path(root: str, location: Iterable[int | str]) -> str:
 
 def _violations(error: ValidationError, model: type[BaseModel], root: str) -> Iterable[Violation]:
     seen: set[tuple[str, str]] = set()
-    for entry in error.errors(include_url=False, include_input=False, include_context=False):
+    entries = error.errors(include_url=False, include_input=False)
+    for entry in entries:
+        if entry["type"] == "too_short" and _item_of(entry["loc"], entries):
+            continue  # items that are wrong are not counted: the list is not too short
         found = _one(entry, model, root)
         if (found.code, found.path) not in seen:
             seen.add((found.code, found.path))
             yield found
+
+
+def _item_of(location: Sequence[int | str], entries: Iterable[Mapping[str, Any]]) -> bool:
+    """Tell whether something inside of a list is wrong."""
+    count = len(location)
+    return any(len(each["loc"]) > count and each["loc"][:count] == location for each in entries)
 
 
 def _one(entry: Mapping[str, Any], model: type[BaseModel], root: str) -> Violation:
@@ -82,14 +98,24 @@ def _one(entry: Mapping[str, Any], model: type[BaseModel], root: str) -> Violati
         case "extra_forbidden":
             return _unknown(model, location, path)
         case "json_invalid":
-            return violation("E_REQUEST", path, detail=entry["msg"])
+            return violation("E_REQUEST", path, detail=entry["msg"], detail_zh=in_chinese(entry))
         case kind:
             for pattern, code in _CODES:
-                if re.fullmatch(pattern, dotted):
+                if re.fullmatch(pattern, dotted) and _says_it(code, kind, location):
                     return violation(code, path)
             if kind == "missing":
                 return violation("E_MISSING", path, field=dotted)
-            return violation("E_TYPE", path, field=dotted or "$", detail=entry["msg"])
+            detail, detail_zh = entry["msg"], in_chinese(entry)
+            return violation(
+                "E_TYPE", path, field=dotted or "$", detail=detail, detail_zh=detail_zh
+            )
+
+
+def _says_it(code: str, kind: str, location: Sequence[int | str]) -> bool:
+    """Tell whether the words of a rule say what is wrong here."""
+    if location and isinstance(location[-1], int) and kind.endswith("_type"):
+        return False  # one item of another type: the words are about the list
+    return kind in _ONLY.get(code, {kind})
 
 
 def _without_branches(
@@ -135,16 +161,22 @@ def _bare(annotation: Any) -> Any:
 
 
 def _unknown(model: type[BaseModel], location: tuple[int | str, ...], path: str) -> Violation:
-    field = str(location[-1])
-    known = _fields_at(model, location[:-1])
-    close = difflib.get_close_matches(field, known, n=1)
-    hint = f"did you mean {close[0]}?" if close else f"known here: {', '.join(sorted(known))}"
-    hint_zh = f"是否应为 {close[0]}？" if close else f"此处可用：{'、'.join(sorted(known))}"
+    field, here = str(location[-1]), _model_at(model, location[:-1])
+    known = sorted(here.model_fields)
+    close = meant(field, here, _model_in)
+    hint = f"did you mean {close}?" if close else f"known here: {', '.join(known)}"
+    hint_zh = f"是否应为 {close}？" if close else f"此处可用：{'、'.join(known)}"
     return violation("E_UNKNOWN_FIELD", path, field=field, hint=hint, hint_zh=hint_zh)
 
 
-def _fields_at(model: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:
+def _model_at(model: type[BaseModel], location: tuple[int | str, ...]) -> type[BaseModel]:
     here: Any = model
     for part in location:
         here = _bare(_inside(here, part))
-    return list(here.model_fields)
+    found: type[BaseModel] = here
+    return found
+
+
+def _model_in(model: type[BaseModel], field: str) -> type[BaseModel] | None:
+    inner = _bare(_inside(model, field))
+    return inner if isinstance(inner, type) and issubclass(inner, BaseModel) else None

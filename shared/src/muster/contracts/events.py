@@ -185,5 +185,5 @@ def first_error(error: Exception) -> str:
     """Return the first thing wrong, as path and message, without the offending value."""
     if isinstance(error, ValidationError):
         entry = error.errors(include_url=False, include_input=False)[0]
-        return f"{'.'.join(str(part) for part in entry['loc'])}: {entry['msg']}"
+        return ": ".join(filter(None, (".".join(map(str, entry["loc"])), entry["msg"])))
     return str(error)

@@ -12,7 +12,8 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 
 from muster.domain.model import TOKEN_PATTERN, Frozen, Instant, Strict, Token
 from muster.domain.spec import AutoQueueSpec, NodePolicySpec
@@ -21,12 +22,19 @@ from muster.domain.violations import Violation
 REQUEST_ID = re.compile(TOKEN_PATTERN)
 
 
+def _printable(text: str) -> str:
+    """Names are shown in terminals, pages and cards: nothing in them may steer one."""
+    if not text.isprintable():
+        raise PydanticCustomError("not_printable", "Input should hold printable characters only")
+    return text
+
+
 class Request(Strict):
     """Base of all requests. user: on whose behalf."""
 
     verb: ClassVar[str]
     version: ClassVar[int] = 1
-    user: Annotated[str, Field(min_length=1, max_length=128)]
+    user: Annotated[str, Field(min_length=1, max_length=128), AfterValidator(_printable)]
 
 
 class Submit(Request):

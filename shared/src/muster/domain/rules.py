@@ -14,8 +14,14 @@ RULES: dict[str, tuple[str, str]] = {
         "未知字段 {field}；{hint_zh}",
     ),
     "E_MISSING": ("field {field} is required", "缺少必填字段 {field}"),
-    "E_TYPE": ("field {field}: {detail}", "字段 {field} 的值不合法：{detail}"),
-    "E_REQUEST": ("not a valid request: {detail}", "请求格式不合法：{detail}"),
+    "E_TYPE": ("field {field}: {detail}", "字段 {field} 的值不合法：{detail_zh}"),
+    "E_REQUEST": ("not a valid request: {detail}", "请求格式不合法：{detail_zh}"),
+    "E_TEXT": (
+        "field {field} must not hold control characters (NUL is refused everywhere; line breaks and"
+        " tabs are for commands, environment values, descriptions and the runtime env only)",
+        "字段 {field} 不能包含控制字符（任何字段都不能含 NUL；"
+        "换行与制表符仅可用于启动命令、环境变量值、描述与 Runtime Env）",
+    ),
     "E_VERB": (
         "unknown request {verb}; known: {known}",
         "未知请求 {verb}；可用：{known}",

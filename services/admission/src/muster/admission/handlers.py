@@ -200,8 +200,9 @@ def _read(verb: str, head: r.RequestHead) -> tuple[r.Request | None, tuple[Viola
         known = ", ".join(sorted(r.REQUESTS))
         return None, (violation("E_VERB", "$.type", verb=verb, known=known),)
     if head.type != r.request_type(verb, model.version):
-        detail = f"type must be {r.request_type(verb, model.version)}"
-        return None, (violation("E_REQUEST", "$.type", detail=detail),)
+        wanted = r.request_type(verb, model.version)
+        words = {"detail": f"type must be {wanted}", "detail_zh": f"type 须为 {wanted}"}
+        return None, (violation("E_REQUEST", "$.type", **words),)
     body, violations = check(model, json.dumps(head.data), "$.data")
     return body, tuple(violations)
 

@@ -27,6 +27,9 @@ PLATFORM_NAMES = frozenset(
 PLATFORM_PREFIXES = ("TASK_", "MUSTER_")
 RAY_MOUNT = "/tmp/ray"
 MAX_ENV_BYTES = 65_536
+_OWN_RULES = {"labels", "display_name"}
+_NUL, _CONTROL = re.compile(r"\x00"), re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_FREE = re.compile(r"command\[\d+\]|environment\[\d+\]\.value|description|ray\.runtime_env")
 _LABEL = re.compile(r"[\w .:=+\-@/]*")
 
 
@@ -42,6 +45,7 @@ def violations_of(spec: JobSpec, root: str = "$.spec") -> tuple[Violation, ...]:
         _mounts,
         _environment,
         _labels,
+        _texts,
         _misc,
     )
     return tuple(found for rule in rules for found in rule(spec, root))
@@ -188,6 +192,28 @@ def _well_formed(text: str) -> bool:
 
 def _labels(spec: JobSpec, root: str) -> Iterator[Violation]:
     return label_violations(dict(spec.labels), f"{root}.labels")
+
+
+def _texts(spec: JobSpec, root: str) -> Iterator[Violation]:
+    """No NUL anywhere, which no process and no archive can take; nothing that steers a terminal."""
+    for field, text in _strings(spec.model_dump(mode="json", exclude=_OWN_RULES), ""):
+        if (_NUL if _FREE.fullmatch(field) else _CONTROL).search(text):
+            yield violation("E_TEXT", f"{root}.{field}", field=field)
+
+
+def _strings(value: object, path: str) -> Iterator[tuple[str, str]]:
+    match value:
+        case str():
+            yield path, value
+        case dict():
+            for key, inner in value.items():
+                shown = _CONTROL.sub("?", key)
+                if shown != key:
+                    yield path, key
+                yield from _strings(inner, f"{path}.{shown}".lstrip("."))
+        case list():
+            for index, inner in enumerate(value):
+                yield from _strings(inner, f"{path}[{index}]")
 
 
 def _misc(spec: JobSpec, root: str) -> Iterator[Violation]:
