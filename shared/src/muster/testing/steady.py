@@ -69,6 +69,8 @@ def _ring(world: World) -> bool:
 def _deliver(world: World) -> bool:
     up = [p for p in _awake(world) if p.life is Life.UP]
     for durable in world.bus.durables.values():
+        if not durable.open:
+            continue
         name = durable.consumer.durable
         takers = [p for p in up if name in p.subscriptions]
         if not takers:
