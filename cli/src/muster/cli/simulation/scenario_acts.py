@@ -108,7 +108,6 @@ def _machine(stage: Stage, step: s.Machine) -> None:
         case "announce":
             end = stage.world.time.now() + timedelta(seconds=step.notice)
             cluster.nodes[step.node].reclaim_at = end
-    stage.world.activity += 1
 
 
 def _exit(stage: Stage, step: s.Exit) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,13 +23,34 @@ from muster.testing.gates import ProcessHooks
 from muster.testing.process import ServicePlan
 from muster.testing.steady import advance
 from muster.testing.virtual_time import VirtualTime
-from muster.testing.world import World
+from muster.testing.world import Option, World
 
 SCHEDULERS = 2
 """One leads, one stands by."""
 PATIENCE_S = 120.0
 """So long may the world take to get where `given` says."""
 IDLE_S = 60.0
+
+
+class _ChangesWake:
+    """Surroundings that do nothing but tell the world's loops that the cluster has changed."""
+
+    def __init__(self, cluster: SimCluster) -> None:
+        self._cluster, self._seen = cluster, 0
+
+    def options(self, world: World) -> Iterable[Option]:
+        """See Surroundings."""
+        return ()
+
+    def next_time(self, world: World) -> float | None:
+        """See Surroundings."""
+        return None
+
+    def pass_time(self, world: World) -> None:
+        """See Surroundings."""
+        if self._seen != self._cluster.version:
+            self._seen = self._cluster.version
+            world.activity += 1
 
 
 class NotReached(AssertionError):
@@ -48,6 +69,7 @@ class Stage:
         installation = install(1, there, self._script, plans=self._plans)
         self.world: World = installation.world
         self.cluster, self.known = installation.cluster, installation.fold.known
+        self.world.surroundings.append(_ChangesWake(self.cluster))
         self.world.mood.hurried = True
         self.world.idle_s = IDLE_S
         self.zero = 0.0
