@@ -52,6 +52,7 @@ class Board:
         self._claims: dict[str, dict[JobKey, Claim]] = {node: {} for node in capacity}
         self._nodes: dict[JobKey, tuple[str, ...]] = {}
         self._free: dict[str, Amounts] = {}
+        self._freed: dict[str, dict[frozenset[JobKey], Amounts]] = {}
 
     def claim(
         self, job: JobKey, amounts: Mapping[str, Amounts], waits: frozenset[JobKey] = NOBODY
@@ -60,14 +61,18 @@ class Board:
         self._nodes[job] = tuple(sorted(amounts))
         for node in self._known(job):
             self._claims[node][job] = Claim(amounts[node], waits)
-            self._free.pop(node, None)
+            self._forget(node)
 
     def drop(self, job: JobKey) -> None:
         """Take a job's claims away."""
         for node in self._known(job):
             del self._claims[node][job]
-            self._free.pop(node, None)
+            self._forget(node)
         self._nodes.pop(job, None)
+
+    def _forget(self, node: str) -> None:
+        self._free.pop(node, None)
+        self._freed.pop(node, None)
 
     def _known(self, job: JobKey) -> list[str]:
         return [node for node in self._nodes.get(job, ()) if node in self._claims]
@@ -88,10 +93,19 @@ class Board:
         """Return what may be given away on a node, once the jobs in `without` are gone."""
         claims = self._claims[node]
         if without and not without.isdisjoint(claims):
-            return self._capacity[node] - _peak(claims, without)
+            return self._freed_on(node, without)
         if node not in self._free:
             self._free[node] = self._capacity[node] - _peak(claims, NOBODY)
         return self._free[node]
+
+    def _freed_on(self, node: str, without: frozenset[JobKey]) -> Amounts:
+        claims = self._claims[node]
+        known = self._freed.setdefault(node, {})
+        concerned = (job for key, claim in claims.items() for job in (key, *claim.waits))
+        gone = frozenset(job for job in concerned if job in without)
+        if gone not in known:
+            known[gone] = self._capacity[node] - _peak(claims, gone)
+        return known[gone]
 
 
 def _peak(claims: Mapping[JobKey, Claim], without: frozenset[JobKey]) -> Amounts:

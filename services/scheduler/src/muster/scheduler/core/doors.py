@@ -67,7 +67,12 @@ def is_there(node: NodeState) -> bool:
 
 def serves(shape: NodeShape, role: Role) -> bool:
     """Tell whether a node has the GPU model that a role asks for."""
-    return not role.gpus or role.gpu_model is None or role.gpu_model == shape.gpu_model
+    return has_model(shape.gpu_model, role)
+
+
+def has_model(gpu_model: str, role: Role) -> bool:
+    """Tell whether GPUs of this model serve a role."""
+    return not role.gpus or role.gpu_model is None or role.gpu_model == gpu_model
 
 
 def wants_absent(demand: Demand, present: frozenset[str]) -> tuple[str, ...]:

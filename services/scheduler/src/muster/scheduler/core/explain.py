@@ -15,7 +15,7 @@ from muster.domain.reasons import Reason
 from muster.domain.state import JobState
 from muster.scheduler.core import texts
 from muster.scheduler.core.doors import Shut, is_there, serves, shut
-from muster.scheduler.core.fitting import avoided_by
+from muster.scheduler.core.fitting import Fitting
 from muster.scheduler.core.plan import in_order, plan
 from muster.scheduler.core.policy import Policy
 from muster.scheduler.core.snapshot import JobKey, Listed, Snapshot, is_hold
@@ -116,7 +116,7 @@ def _blockers(made: Plan, state: JobState, verdict: Verdict) -> Iterator[Blocker
 
 def _closed(made: Plan, state: JobState) -> dict[str, Shut]:
     nodes = _nodes(made)
-    avoided = avoided_by(state, nodes, made.policy)
+    avoided = Fitting(nodes, made.policy).avoided_by(state)
     found = {name: shut(node, state, made.policy, avoided) for name, node in nodes.items()}
     return {name: why for name, why in found.items() if why}
 

@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 
-from muster.domain.demand import Role
+from muster.domain.demand import Demand, NodePolicyType, Role
 from muster.domain.nodes import NodeState
 from muster.domain.state import JobState
 from muster.scheduler.core.amounts import of_shape
-from muster.scheduler.core.doors import barred, shut, wants_absent
-from muster.scheduler.core.placement import Shortfall, Site, place
+from muster.scheduler.core.doors import Shut, barred, shut, wants_absent
+from muster.scheduler.core.placement import Shortfall, place
 from muster.scheduler.core.policy import Policy
+from muster.scheduler.core.rooms import Site, Sites, gathered
 from muster.scheduler.core.verdicts import Verdict, Waiting
 
 Shape = tuple[object, ...]
 """Equal for jobs that the same nodes would suit in the same way."""
 
+KNOWN_DOORS = 64
+"""So many selections of nodes are remembered at a time."""
+
 
 def shape_of(state: JobState, policy: Policy) -> Shape:
     """Return everything of a job that placement looks at, but not its rank."""
-    demand = state.demand
-    nodes = demand.node_policy
     return (
-        tuple(sorted(_role_shape(role) for role in demand.roles)),
-        (nodes.type, nodes.nodes) if nodes else None,
-        demand.zone,
+        tuple(sorted(_role_shape(role) for role in state.demand.roles)),
+        doors_of(state.demand, policy),
         (state.avoid, state.since) if state.avoid else None,
-        demand.tier < 2,
-        demand.resource_class in policy.on_spot and not demand.guarantee,
+        state.demand.tier < 2,
     )
 
 
@@ -37,46 +37,81 @@ def _role_shape(role: Role) -> tuple[object, ...]:
     return role.name, role.replicas, role.gpus, model, role.cpus, role.memory_mib, extended
 
 
-def never_fits(state: JobState, nodes: Mapping[str, NodeState], policy: Policy) -> Verdict | None:
-    """Say what keeps a job out even of the empty pool with every node open, if anything does."""
-    absent = wants_absent(state.demand, frozenset(nodes))
-    sites = [
-        Site(name, node.shape, of_shape(node.shape))
-        for name, node in nodes.items()
-        if barred(node, state.demand, policy) is None
-    ]
-    found = place(state.demand.roles, sites)
-    if not isinstance(found, Shortfall):
-        return None
-    if absent:
-        return Verdict(Waiting.NODES_ABSENT, found, absent)
-    return Verdict(Waiting.NEVER_FITS, found)
+def doors_of(demand: Demand, policy: Policy) -> Hashable:
+    """Return everything by which `barred` tells nodes apart for a job."""
+    nodes = demand.node_policy
+    return (
+        (nodes.type, nodes.nodes) if nodes else None,
+        demand.zone,
+        demand.resource_class in policy.on_spot and not demand.guarantee,
+    )
 
 
-def shut_out(
-    state: JobState, nodes: Mapping[str, NodeState], policy: Policy, avoided: Collection[str]
-) -> bool:
-    """Tell whether shut nodes keep a job out: the open ones are too few even if empty."""
-    sites = [
-        Site(name, node.shape, of_shape(node.shape))
-        for name, node in nodes.items()
-        if shut(node, state, policy, avoided) is None
-    ]
-    return isinstance(place(state.demand.roles, sites), Shortfall)
+def reachable(nodes: Mapping[str, NodeState], demand: Demand) -> Iterator[tuple[str, NodeState]]:
+    """Yield the nodes worth looking at: of a `NodeIn` those that it names."""
+    policy = demand.node_policy
+    if policy is None or policy.type is not NodePolicyType.NODE_IN:
+        yield from nodes.items()
+        return
+    yield from ((name, nodes[name]) for name in sorted(set(policy.nodes)) if name in nodes)
 
 
-def avoided_by(state: JobState, nodes: Mapping[str, NodeState], policy: Policy) -> frozenset[str]:
-    """Return the nodes that a job must avoid, as far as it can.
+class Fitting:
+    """The pool with every node empty. looks: how many nodes were looked at."""
 
-    A node that came anew since the job was queued is only its second choice. So are all of them
-    where the other open nodes could never hold the gang: avoiding would be waiting for ever.
-    """
-    avoided = frozenset(name for name in state.avoid if not _came_anew(name, state, nodes))
-    if avoided and shut_out(state, nodes, policy, avoided):
-        return frozenset()
-    return avoided
+    def __init__(self, nodes: Mapping[str, NodeState], policy: Policy) -> None:
+        self.looks = 0
+        self._nodes, self._policy = nodes, policy
+        self._present = frozenset(nodes)
+        self._known: dict[Hashable, Sites] = {}
 
+    def never_fits(self, state: JobState) -> Verdict | None:
+        """Say what keeps a job out even with every node empty and open, if anything does."""
+        demand = state.demand
+        key = doors_of(demand, self._policy)
+        sites = self._empty(key, demand, lambda node: barred(node, demand, self._policy))
+        found = place(demand.roles, sites)
+        if not isinstance(found, Shortfall):
+            return None
+        if absent := wants_absent(demand, self._present):
+            return Verdict(Waiting.NODES_ABSENT, found, absent)
+        return Verdict(Waiting.NEVER_FITS, found)
 
-def _came_anew(name: str, state: JobState, nodes: Mapping[str, NodeState]) -> bool:
-    node = nodes.get(name)
-    return node is not None and node.since > state.since
+    def shut_out(self, state: JobState, avoided: frozenset[str]) -> bool:
+        """Tell whether shut nodes keep a job out: the open ones are too few even if empty."""
+        demand = state.demand
+        key = (doors_of(demand, self._policy), avoided)
+        sites = self._empty(key, demand, lambda node: shut(node, state, self._policy, avoided))
+        return isinstance(place(demand.roles, sites), Shortfall)
+
+    def avoided_by(self, state: JobState) -> frozenset[str]:
+        """Return the nodes that a job must avoid, as far as it can.
+
+        A node that came anew since the job was queued is only its second choice. So are all of
+        them where the other open nodes could never hold the gang: avoiding would be waiting for
+        ever.
+        """
+        avoided = frozenset(name for name in state.avoid if not self._came_anew(name, state))
+        if avoided and self.shut_out(state, avoided):
+            return frozenset()
+        return avoided
+
+    def _came_anew(self, name: str, state: JobState) -> bool:
+        node = self._nodes.get(name)
+        return node is not None and node.since > state.since
+
+    def _empty(
+        self, key: Hashable, demand: Demand, closed: Callable[[NodeState], Shut | None]
+    ) -> Sites:
+        if key not in self._known:
+            if len(self._known) >= KNOWN_DOORS:
+                self._known.clear()
+            listed = list(reachable(self._nodes, demand))
+            self.looks += len(listed)
+            self._known[key] = gathered(
+                Site(name, node.shape, of_shape(node.shape))
+                for name, node in listed
+                if closed(node) is None
+            )
+        self.looks += len(self._known[key].every.names)
+        return self._known[key]

@@ -10,7 +10,7 @@ from muster.domain.demand import ResourceClass
 from muster.domain.facts import Declined
 from muster.domain.state import JobState
 from muster.scheduler.core import clocks
-from muster.scheduler.core.fitting import Shape, avoided_by, never_fits, shape_of, shut_out
+from muster.scheduler.core.fitting import Shape, shape_of
 from muster.scheduler.core.placement import Shortfall
 from muster.scheduler.core.policy import Policy
 from muster.scheduler.core.rank import Level, level, rank
@@ -119,12 +119,12 @@ class Queue:
 
     def _ever(self, state: JobState, shape: Shape) -> Verdict | None:
         if shape not in self._never:
-            self._never[shape] = never_fits(state, self.round.nodes, self._policy)
+            self._never[shape] = self.round.fitting.never_fits(state)
         return self._never[shape]
 
     def _what_is_missing(self, state: JobState, short: Shortfall) -> Verdict:
-        nodes, policy = self.round.nodes, self._policy
-        closed = shut_out(state, nodes, policy, avoided_by(state, nodes, policy))
+        fitting = self.round.fitting
+        closed = fitting.shut_out(state, fitting.avoided_by(state))
         return Verdict(Waiting.NODES_SHUT if closed else Waiting.NO_ROOM, short)
 
     def _by_eviction(self, job: Listed, shape: Shape) -> Verdict | None:

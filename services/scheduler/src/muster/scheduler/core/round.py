@@ -5,10 +5,11 @@ Lives only while `plan` runs. Every job sees the effect of those that were decid
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum, auto
 
+from muster.domain.demand import ResourceClass
 from muster.domain.facts import (
     Fact,
     Placement,
@@ -22,11 +23,12 @@ from muster.domain.state import JobState, Wait
 from muster.scheduler.core.amounts import NOTHING, Amounts, of_shape, of_worker
 from muster.scheduler.core.board import Board, claimed_by
 from muster.scheduler.core.doors import is_there, second_choice, shut
-from muster.scheduler.core.fitting import avoided_by
+from muster.scheduler.core.fitting import KNOWN_DOORS, Fitting, doors_of, reachable
 from muster.scheduler.core.leaving import seconds_left, worth_waiting
-from muster.scheduler.core.placement import Shortfall, Site, place
+from muster.scheduler.core.placement import Shortfall, place
 from muster.scheduler.core.policy import Policy
-from muster.scheduler.core.rank import cause_for, may_evict, protected_until
+from muster.scheduler.core.rank import Level, cause_for, level, may_evict, protected_until
+from muster.scheduler.core.rooms import Kind, Moved, Site, Sites, gathered
 from muster.scheduler.core.snapshot import JobKey, Listed, Snapshot, is_hold
 from muster.scheduler.core.upkeep import awaited_by, may_be_told_to_leave, upkeep
 from muster.scheduler.core.verdicts import Decision, Move
@@ -49,6 +51,14 @@ class Parting:
     seconds: int
 
 
+@dataclass(slots=True)
+class Known:
+    """Nodes for jobs of one kind. upto: so many of the changes on the board are entered."""
+
+    sites: Sites
+    upto: int
+
+
 class Round:
     """See the module."""
 
@@ -64,7 +74,12 @@ class Round:
         self._holding = {job.key: job for job in sorted(snapshot.holding, key=lambda j: j.key)}
         self._leaving: dict[JobKey, Parting] = {}
         self._touchable: dict[JobKey, Listed] = {}
-        self._costs: dict[JobKey, Candidate] = {}
+        self._leavers: dict[JobKey, Candidate] = {}
+        self._victims: dict[tuple[Level, ResourceClass], list[Candidate]] = {}
+        self.fitting = Fitting(self.nodes, policy)
+        self._looks = 0
+        self._sites: dict[Hashable, Known] = {}
+        self._touched: list[str] = []
         for job in self._holding.values():
             self._enter(job)
 
@@ -83,6 +98,11 @@ class Round:
     def size(self) -> int:
         """Return how many events the round has so far."""
         return sum(len(move.decisions) for move in self.moves)
+
+    @property
+    def looks(self) -> int:
+        """Return how many nodes, or groups of equal ones, the round has looked at so far."""
+        return self._looks + self.fitting.looks
 
     # --- upkeep --------------------------------------------------------------------------------
 
@@ -103,6 +123,7 @@ class Round:
     def _apply(self, job: Listed, fact: Fact) -> None:
         match fact:
             case Unscheduled():
+                self._touched += self.board.nodes_of(job.key)
                 self.board.drop(job.key)
                 self._touchable.pop(job.key, None)
             case Preempted():
@@ -113,24 +134,44 @@ class Round:
 
     # --- placing -------------------------------------------------------------------------------
 
-    def sites(self, state: JobState) -> list[Site]:
+    def sites(self, state: JobState) -> Sites:
         """Return the nodes that a job may use now."""
-        return self._open_to(state, avoided_by(state, self.nodes, self.policy))
+        return self._open_to(state, self.fitting.avoided_by(state))
 
-    def _open_to(self, state: JobState, avoided: frozenset[str]) -> list[Site]:
-        return [
+    def _open_to(self, state: JobState, avoided: frozenset[str]) -> Sites:
+        doors = doors_of(state.demand, self.policy)
+        key = (doors, avoided, frozenset(state.avoid), state.demand.tier < 2)
+        if key not in self._sites:
+            if len(self._sites) >= KNOWN_DOORS:
+                self._sites.clear()
+            self._sites[key] = Known(self._gather(state, avoided), len(self._touched))
+        known = self._sites[key]
+        for node in dict.fromkeys(self._touched[known.upto :]):
+            if node in self.nodes:
+                known.sites.enter(node, self.board.free(node))
+        known.upto = len(self._touched)
+        self._looks += len(known.sites.every.names)
+        return known.sites
+
+    def _gather(self, state: JobState, avoided: frozenset[str]) -> Sites:
+        listed = list(reachable(self.nodes, state.demand))
+        self._looks += len(listed)
+        return gathered(
             Site(name, node.shape, self.board.free(name), second_choice(node, state))
-            for name, node in self.nodes.items()
+            for name, node in listed
             if shut(node, state, self.policy, avoided) is None
-        ]
+        )
 
-    def _without(self, sites: Sequence[Site], gone: frozenset[JobKey]) -> list[Site]:
-        """Return the same nodes as if some jobs were gone."""
+    def _without(self, sites: Sites, gone: frozenset[JobKey]) -> Moved:
+        """Return the nodes that would have another room if some jobs were gone."""
         touched = {node for job in gone for node in self.board.nodes_of(job)}
-        return [
-            replace(site, free=self.board.free(site.node, gone)) if site.node in touched else site
-            for site in sites
-        ]
+        self._looks += len(touched) + len(sites.every.names)
+        kinds = sites.every.kinds
+        return {
+            node: Kind(self.board.free(node, gone), kinds[node].gpu_model)
+            for node in touched
+            if node in kinds
+        }
 
     def falls_short(self, job: Listed) -> Shortfall | None:
         """Return what is missing of free room for a job; None if it would fit."""
@@ -151,7 +192,7 @@ class Round:
         Nobody is sent off for a job that has a place without: it then takes what it avoids.
         """
         sites = self.sites(job.state)
-        way = self._way(job, sites, self._leavers() + self._victims(job))
+        way = self._way(job, sites, self._who_leaves() + self._who_may_go(job))
         if way is None:
             return Search.NO_WAY
         if way.has_victims and job.state.avoid:
@@ -168,31 +209,37 @@ class Round:
         found = place(job.state.demand.roles, sites)
         if not isinstance(found, Shortfall):
             return Way(found, ())
-        return self._way(job, sites, self._leavers())
+        return self._way(job, sites, self._who_leaves())
 
-    def _way(
-        self, job: Listed, sites: Sequence[Site], candidates: Sequence[Candidate]
-    ) -> Way | None:
-        usable = {site.node for site in sites}
+    def _way(self, job: Listed, sites: Sites, candidates: Sequence[Candidate]) -> Way | None:
+        usable = sites.every.kinds.keys()
 
         def fits(gone: frozenset[JobKey]) -> Placement | Shortfall:
-            return place(job.state.demand.roles, self._without(sites, gone))
+            return place(job.state.demand.roles, sites, self._without(sites, gone))
 
-        useful = [c for c in candidates if not usable.isdisjoint(self.board.nodes_of(c.job.key))]
+        useful = [c for c in candidates if not usable.isdisjoint(self.board.nodes_of(c.key))]
         return find_way(useful, fits, self.board.nodes_of, self.policy.max_singles)
 
-    def _leavers(self) -> list[Candidate]:
+    def _who_leaves(self) -> list[Candidate]:
         now = self.snapshot.now
-        return [candidate(parting.job, now, leaving=True) for parting in self._leaving.values()]
+        for key, parting in self._leaving.items():
+            if key not in self._leavers:
+                self._leavers[key] = candidate(parting.job, now, leaving=True)
+        return list(self._leavers.values())
 
-    def _victims(self, job: Listed) -> list[Candidate]:
-        helpful = (c for c in self._touchable.values() if self._may_take(job, c))
-        return [self._candidate(other) for other in helpful]
-
-    def _candidate(self, job: Listed) -> Candidate:
-        if job.key not in self._costs:
-            self._costs[job.key] = candidate(job, self.snapshot.now, leaving=False)
-        return self._costs[job.key]
+    def _who_may_go(self, job: Listed) -> list[Candidate]:
+        """Return whom a job may send off. Equals may send off the same ones."""
+        key = level(job.state), job.state.demand.resource_class
+        known = self._victims.get(key)
+        if known is None:
+            helpful = (c for c in self._touchable.values() if self._may_take(job, c))
+            known = [candidate(other, self.snapshot.now, leaving=False) for other in helpful]
+            self._looks += len(self._touchable)
+        # nobody becomes a victim in the course of a round, but some cease to be
+        self._victims[key] = sorted(
+            (one for one in known if one.key in self._touchable), key=lambda one: one.cost
+        )
+        return self._victims[key]
 
     def _may_take(self, job: Listed, other: Listed) -> bool:
         if not may_evict(job.state, other.state):
@@ -212,6 +259,7 @@ class Round:
         self.moves.append(Move((*decisions, Decision(job.key, scheduled))))
         keys = frozenset(parting.job.key for parting in partings)
         self.board.claim(job.key, _amounts(job.state, placement), keys)
+        self._touched += placement
 
     def _send_off(self, one: Candidate, beneficiary: Listed) -> Decision:
         state, by = one.job.state, beneficiary.state.job

@@ -41,6 +41,7 @@ class Candidate:
     exit: Exit
     level: Level
     cost: tuple[Level, Exit, float, str]
+    key: JobKey
 
 
 def candidate(job: Listed, now: datetime, *, leaving: bool) -> Candidate:
@@ -51,7 +52,7 @@ def candidate(job: Listed, now: datetime, *, leaving: bool) -> Candidate:
     else:
         how = Exit.HOLD_TAKEN if is_hold(state) else Exit.EVICTED
         height, work = level(state), lost_work(state, now)
-    return Candidate(job, how, height, (height, how, work, lot(state)))
+    return Candidate(job, how, height, (height, how, work, lot(state)), job.key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +73,11 @@ def find_way(
 ) -> Way | None:
     """Return the cheapest way that the search finds, None if not even all of them are enough."""
     order = sorted(candidates, key=lambda one: one.cost)
-    if not order or isinstance(fits(_keys(order)), Shortfall):
+    needed = _shortest_prefix(order, fits) if order else None
+    if needed is None:
         return None
     search = _Search(fits, nodes_of)
-    enough = search.trimmed(order[: _shortest_prefix(order, fits)])
+    enough = search.trimmed(order[:needed])
     if sum(one.exit is Exit.EVICTED for one in enough) > 1:
         enough = _single(order, enough, search, singles) or enough
     placement = fits(_keys(enough))
@@ -85,11 +87,20 @@ def find_way(
 
 
 def _keys(candidates: Sequence[Candidate]) -> frozenset[JobKey]:
-    return frozenset(one.job.key for one in candidates)
+    return frozenset(one.key for one in candidates)
 
 
-def _shortest_prefix(order: Sequence[Candidate], fits: Fits) -> int:
-    low, high = 0, len(order)
+def _shortest_prefix(order: Sequence[Candidate], fits: Fits) -> int | None:
+    """Return how many of the first are enough, None if not even all of them are.
+
+    Who leaves anyway is tried together; then a few, as mostly a few will do, and ever more.
+    """
+    low, high = 0, sum(one.exit is Exit.LEAVES_ANYWAY for one in order) or 1
+    step = 1
+    while isinstance(fits(_keys(order[:high])), Shortfall):
+        if high >= len(order):
+            return None
+        low, high, step = high, min(high + step, len(order)), step * 2
     while low + 1 < high:
         middle = (low + high) // 2
         if isinstance(fits(_keys(order[:middle])), Shortfall):
@@ -107,7 +118,7 @@ class _Search:
     def touching(self, some: Sequence[Candidate], placement: Placement) -> list[Candidate]:
         """Return those that have something on a node of the placement."""
         used = set(placement)
-        return [one for one in some if not used.isdisjoint(self.nodes_of(one.job.key))]
+        return [one for one in some if not used.isdisjoint(self.nodes_of(one.key))]
 
     def trimmed(self, enough: Sequence[Candidate]) -> list[Candidate]:
         """Give back whom it does not need, the dearest first."""
