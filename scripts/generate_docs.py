@@ -12,6 +12,7 @@ from pydantic_settings import BaseSettings
 
 from muster.bus.topology import CONSUMERS, STREAMS
 from muster.cli import reference as cli
+from muster.cli.simulation.sameness import FreshDecidesTheSame
 from muster.contracts.events import event_type
 from muster.contracts.requests import REQUESTS, request_type
 from muster.domain.causes import PREEMPTIONS, AfterRelease, EvictionCause, after_release
@@ -31,6 +32,8 @@ from muster.notifier.settings import NotifierSettings
 from muster.requeue.settings import RequeueSettings
 from muster.runtime.settings import HostSettings
 from muster.scheduler.settings import SchedulerSettings
+from muster.testing.invariants import ELSEWHERE, OBSERVED
+from muster.testing.invariants.base import Invariant
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
 NOTE = "<!-- Made by `make docs` from the code. Change the code, not this page. -->"
@@ -285,6 +288,32 @@ def commands() -> str:
     )
 
 
+def invariants() -> str:
+    looked_at: list[type[Invariant]] = [*OBSERVED, FreshDecidesTheSame]
+    rows = [(each.number, each.text, f"`{each.__name__}`") for each in looked_at]
+    rows += [(number, text, where) for number, (text, where) in ELSEWHERE.items()]
+    return _page(
+        "Invariants",
+        "What must hold after every step of every world, whatever fails. `muster simulate faults`"
+        " looks at each change once, at the log and at the processes that really run. For each"
+        " class there is a fault in `tests/sim/mutations.py`, put into the code on purpose, that it"
+        " must find.",
+        _table(("number", "holds", "looked at by"), sorted(rows, key=lambda row: int(row[0][1:]))),
+        "## How a world is made",
+        "* Time is virtual. Coroutines stop at every operation on the log, the bus, the database"
+        " and the cluster, and a seed decides who goes on: every interleaving is a choice.\n"
+        "* A crash ends a process between any two operations; its messages come again, its memory"
+        " is gone. Pauses let a process go on later with what it knew.\n"
+        "* Reads may be stale, writes lost or of unknown outcome, acknowledgements lost, messages"
+        " doubled and in another order, alarms lost, late, early or doubled, clocks wrong, foreign"
+        " and unreadable messages on a job's subject.\n"
+        "* Machines are taken away, cut off and given back; workers fail, hang, ignore signals,"
+        " outlive kills, vanish; people stop, resume, change and submit twice.\n"
+        "* After the random steps the faults stop; then every job must come to an end.",
+        "`muster simulate faults --replay SEED` shows again what led to a broken invariant.",
+    )
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "phases.md": phases,
     "edges.md": edges,
@@ -296,6 +325,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "rules.md": rules,
     "settings.md": settings,
     "commands.md": commands,
+    "invariants.md": invariants,
 }
 
 if __name__ == "__main__":
