@@ -12,6 +12,7 @@ from pydantic_settings import BaseSettings
 
 from muster.bus.topology import CONSUMERS, STREAMS
 from muster.cli import reference as cli
+from muster.cli.simulation import scenario_table
 from muster.cli.simulation.sameness import FreshDecidesTheSame
 from muster.contracts.events import event_type
 from muster.contracts.requests import REQUESTS, request_type
@@ -314,6 +315,11 @@ def invariants() -> str:
     )
 
 
+def cases() -> str:
+    folder = Path(__file__).parent.parent / "tests" / "scenarios"
+    return _page("Cases", scenario_table.INTRO, scenario_table.page(folder))
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "phases.md": phases,
     "edges.md": edges,
@@ -326,6 +332,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "settings.md": settings,
     "commands.md": commands,
     "invariants.md": invariants,
+    "cases.md": cases,
 }
 
 if __name__ == "__main__":
