@@ -24,7 +24,7 @@ class HostSettings(BaseSettings):
     database_url: SecretStr | None = None
     replicas: int = Field(default=1, ge=1, le=5)
     http_host: str = "127.0.0.1"
-    http_port: int | None = None
+    http_port: int | None = Field(default=None, ge=0, le=65535)
     log_level: str = "INFO"
     log_format: str = Field(default="json", pattern="^(json|console)$")
     stop_s: float = Field(default=15.0, gt=0)
