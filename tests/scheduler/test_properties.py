@@ -179,17 +179,27 @@ def test_victims_are_needed_enough_and_taken_from_the_bottom(
     assert max((heights[name] for name in out), default=(-1, -1)) == lowest
 
 
-@settings(max_examples=60, deadline=None)
-@given(pools, guests)
-def test_a_budget_of_searches_reaches_everybody_in_the_end(
-    sizes: list[int], wanted: list[tuple[int, int, str, bool, int]]
+budgets = st.sampled_from(
+    [
+        Policy(max_searches=1),
+        Policy(max_looks=1),
+        Policy(max_attempts=1),
+        Policy(max_attempts=2, max_looks=40, max_searches=1),
+    ]
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(pools, guests, budgets)
+def test_a_budget_reaches_everybody_in_the_end(
+    sizes: list[int], wanted: list[tuple[int, int, str, bool, int]], budget: Policy
 ) -> None:
     nodes, jobs = _fill(sizes, wanted)
     waiting = [queued(f"w{gpus}", gpus=gpus, priority=90) for gpus in range(1, 6)]
     full = decide(nodes, [*jobs, *waiting])
     cursor, seen = None, set[str]()
     for _ in range(10):
-        cut = plan(world(nodes, [*jobs, *waiting], cursor=cursor), Policy(max_searches=1))
+        cut = plan(world(nodes, [*jobs, *waiting], cursor=cursor), budget)
         seen |= {job for job, fact in decisions(cut).items() if isinstance(fact, f.Scheduled)}
         cursor = cut.cursor
         if cursor is None:

@@ -210,3 +210,14 @@ def test_a_shape_that_failed_may_evict_with_higher_rights() -> None:
         "low",
         "h",
     }
+
+
+def test_shapes_that_a_round_did_not_reach_are_the_first_of_the_next() -> None:
+    jobs = [queued(f"j{i}", gpus=4 + i, entered=-100 + i, guarantee=True) for i in range(4)]
+    reached, cursor = list[set[str]](), None
+    for _ in range(4):
+        made = plan(world([node("n1")], [TAKEN, *jobs], cursor=cursor), Policy(max_looks=1))
+        reached.append({job for (_, job), v in made.verdicts.items() if v.why is Waiting.NO_ROOM})
+        cursor = made.cursor
+    assert reached == [{"j0"}, {"j1"}, {"j2"}, {"j3"}]
+    assert cursor is None

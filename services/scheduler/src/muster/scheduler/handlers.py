@@ -6,6 +6,7 @@ Turns come every tenth of a second or so, which gathers what happened meanwhile 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -67,6 +68,7 @@ class Scheduler:
             return
         errors: list[MusterError] = []
         for pool in sorted(self.fold.pools):
+            await asyncio.sleep(0)  # a plan takes a while: others may have their turn between two
             try:
                 await self._cycle(pool).turn()
             except MusterError as error:

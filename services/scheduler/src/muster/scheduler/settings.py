@@ -16,7 +16,8 @@ class SchedulerSettings(BaseSettings):
     standby_misses: so many looks without a sign of life of the leader while something is to be
     decided, and this scheduler takes over. checkpoint_s: between two checkpoints, 0 = none.
     min_run_s, cool_down_s: how long a job runs before a higher one may evict it, and one that was
-    evicted before. max_searches: searches for victims in one round.
+    evicted before. max_searches, max_looks: searches for victims in one round, and
+    nodes that it looks at.
     """
 
     model_config = SettingsConfigDict(env_prefix="MUSTER_SCHEDULER_", extra="forbid", frozen=True)
@@ -29,6 +30,7 @@ class SchedulerSettings(BaseSettings):
     min_run_s: int = Field(default=0, ge=0)
     cool_down_s: int = Field(default=0, ge=0)
     max_searches: int = Field(default=200, ge=1)
+    max_looks: int = Field(default=80_000, ge=1)
 
     @property
     def policy(self) -> Policy:
@@ -37,4 +39,5 @@ class SchedulerSettings(BaseSettings):
             min_run_s=self.min_run_s,
             cool_down_s=self.cool_down_s,
             max_searches=self.max_searches,
+            max_looks=self.max_looks,
         )

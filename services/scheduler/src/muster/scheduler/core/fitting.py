@@ -63,6 +63,7 @@ class Fitting:
         self.looks = 0
         self._nodes, self._policy = nodes, policy
         self._present = frozenset(nodes)
+        self._rooms = {name: of_shape(node.shape) for name, node in nodes.items()}
         self._known: dict[Hashable, Sites] = {}
 
     def never_fits(self, state: JobState) -> Verdict | None:
@@ -109,7 +110,7 @@ class Fitting:
             listed = list(reachable(self._nodes, demand))
             self.looks += len(listed)
             self._known[key] = gathered(
-                Site(name, node.shape, of_shape(node.shape))
+                Site(name, node.shape, self._rooms[name])
                 for name, node in listed
                 if closed(node) is None
             )

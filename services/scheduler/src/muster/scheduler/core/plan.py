@@ -57,6 +57,7 @@ class Queue:
         self._policy, self._now = made.policy, made.snapshot.now
         self._waiting = in_order(made.snapshot)
         self._skip_to: JobKey | None = None
+        self._sure: JobKey | None = None
         self._never: dict[Shape, Verdict | None] = {}
         self._no_room: dict[Shape, Verdict] = {}
         self._no_way: dict[Shape, Level] = {}
@@ -69,6 +70,7 @@ class Queue:
         keys = {job.key for job in self._waiting}
         sweep = self.round.snapshot.cursor
         self._skip_to = sweep if sweep in keys else None
+        self._sure = None
         moves = len(self.round.moves)
         found = [(job, self._consider(job)) for job in self._waiting]
         self._waiting = [job for job, verdict in found if verdict]
@@ -102,8 +104,10 @@ class Queue:
             return Verdict(Waiting.SET_ASIDE)
         if not self.round.nodes:
             return Verdict(Waiting.NO_NODES)
-        if self.round.size >= self._policy.max_decisions or not self._may_attempt(shape):
+        if self.round.size >= self._policy.max_decisions:
             return Verdict(Waiting.NOT_REACHED)
+        if shape not in self._no_room and not self._may_attempt(job):
+            return self._cut(job)
         if (never := self._ever(state, shape)) is not None:
             return never
         if shape not in self._no_room:
@@ -114,8 +118,30 @@ class Queue:
             self._no_room[shape] = self._what_is_missing(state, short)
         return self._by_eviction(job, shape)
 
-    def _may_attempt(self, shape: Shape) -> bool:
-        return shape in self._no_room or self._attempts < self._policy.max_attempts
+    def _may_attempt(self, job: Listed) -> bool:
+        """Tell whether the round has work left for one more shape.
+
+        Those before the place where a sweep goes on get half of it, and the first there is sure of
+        its turn: so a sweep comes to its end.
+        """
+        share = 1 if self._skip_to is None else 2
+        attempts = self._attempts * share < self._policy.max_attempts
+        return self._is_sure(job) or (attempts and self._has_looks(share))
+
+    def _has_looks(self, share: int = 1) -> bool:
+        return self.round.looks * share < self._policy.max_looks
+
+    def _is_sure(self, job: Listed) -> bool:
+        if self._skip_to is not None:
+            return False
+        self._sure = self._sure or job.key
+        return job.key == self._sure
+
+    def _cut(self, job: Listed, short: Shortfall | None = None) -> Verdict:
+        """Leave a job to the next round, which goes on from the first that was left."""
+        if self._skip_to is None:
+            self.cursor = self.cursor or job.key
+        return Verdict(Waiting.NOT_REACHED, short)
 
     def _ever(self, state: JobState, shape: Shape) -> Verdict | None:
         if shape not in self._never:
@@ -133,11 +159,8 @@ class Queue:
             return no_room
         if shape in self._no_way and rights <= self._no_way[shape]:
             return no_room
-        if self._skip_to is not None:
-            return Verdict(Waiting.NOT_REACHED, no_room.short)
-        if self._searches >= self._policy.max_searches:
-            self.cursor = self.cursor or job.key
-            return Verdict(Waiting.NOT_REACHED, no_room.short)
+        if self._skip_to is not None or not self._may_search(job):
+            return self._cut(job, no_room.short)
         self._searches += 1
         match self.round.place_by_eviction(job):
             case Search.PLACED:
@@ -147,6 +170,10 @@ class Queue:
             case Search.NO_WAY:
                 self._no_way[shape] = max(rights, self._no_way.get(shape, rights))
                 return no_room
+
+    def _may_search(self, job: Listed) -> bool:
+        searches = self._searches < self._policy.max_searches
+        return searches and (self._is_sure(job) or self._has_looks())
 
 
 _FINAL = frozenset({Waiting.NO_ROOM, Waiting.NEVER_FITS, Waiting.NODES_ABSENT, Waiting.NODES_SHUT})

@@ -14,7 +14,8 @@ class Policy:
 
     on_spot: classes that may use nodes of spot capacity; a guaranteed job never does.
     max_decisions: events of one round. max_attempts: different shapes tried against the nodes.
-    max_searches: searches for victims; what is cut is reached by the rounds that follow.
+    max_searches: searches for victims. max_looks: nodes looked at, equal ones counted once; about
+    a hundred thousand a second. What is cut is reached by the rounds that follow.
     max_singles: how many candidates are tried as the only victim.
     """
 
@@ -24,4 +25,5 @@ class Policy:
     max_decisions: int = 990
     max_attempts: int = 5000
     max_searches: int = 200
+    max_looks: int = 80_000
     max_singles: int = 32
