@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain, combinations
 
+from muster.domain.demand import Demand
+from muster.domain.facts import Placement
 from muster.domain.state import JobState
 from muster.scheduler.core.amounts import NOTHING, Amounts, of_worker
 from muster.scheduler.core.snapshot import JobKey
@@ -31,9 +33,14 @@ class Claim:
 
 def claimed_by(state: JobState) -> dict[str, Amounts]:
     """Return what a job holds, by node."""
+    return claim_on(state.held, state.demand)
+
+
+def claim_on(placement: Placement, demand: Demand) -> dict[str, Amounts]:
+    """Return what a placement takes, by node."""
     return {
-        node: _total(of_worker(state.demand, worker) for worker in workers)
-        for node, workers in state.held.items()
+        node: _total(of_worker(demand, worker) for worker in workers)
+        for node, workers in placement.items()
     }
 
 

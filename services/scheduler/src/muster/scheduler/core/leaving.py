@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from muster.domain.deadlines import VICTIM_MARGIN_S
 from muster.domain.phases import PARKED, TERMINAL, Phase
 from muster.domain.state import DeadlineKind, JobState
+from muster.scheduler.core.snapshot import Listed
 
 _LEAVING = TERMINAL | PARKED | {Phase.EVICTING, Phase.STOPPING, Phase.INTERRUPTED}
+
+
+@dataclass(frozen=True, slots=True)
+class Parting:
+    """A job that leaves, with the seconds that it may still take."""
+
+    job: Listed
+    seconds: int
 
 
 def leaves_by(state: JobState) -> datetime | None:

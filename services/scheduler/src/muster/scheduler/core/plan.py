@@ -14,10 +14,11 @@ from muster.scheduler.core.fitting import Shape, shape_of
 from muster.scheduler.core.placement import Shortfall
 from muster.scheduler.core.policy import Policy
 from muster.scheduler.core.rank import Level, level, rank
-from muster.scheduler.core.round import Round, Search
+from muster.scheduler.core.round import Round
 from muster.scheduler.core.snapshot import JobKey, Listed, Snapshot
 from muster.scheduler.core.texts import insufficient_capacity
 from muster.scheduler.core.verdicts import Decision, Move, Plan, Verdict, Waiting
+from muster.scheduler.core.victims import Search
 
 PASSES = 2
 """Who leaves may leave more room than was needed; so often the queue is gone through again."""

@@ -111,6 +111,14 @@ class Sites:
             self.first.enter(node, free)
 
 
+@dataclass(slots=True)
+class Known:
+    """Nodes for jobs of one kind. upto: so many of the changes on the board are entered."""
+
+    sites: Sites
+    upto: int
+
+
 def gathered(sites: Iterable[Site]) -> Sites:
     """Put nodes into groups."""
     listed = list(sites)

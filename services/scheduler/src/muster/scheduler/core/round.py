@@ -6,8 +6,6 @@ Lives only while `plan` runs. Every job sees the effect of those that were decid
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from enum import Enum, auto
 
 from muster.domain.demand import ResourceClass
 from muster.domain.facts import (
@@ -20,43 +18,19 @@ from muster.domain.facts import (
 )
 from muster.domain.nodes import NodeState
 from muster.domain.state import JobState, Wait
-from muster.scheduler.core.amounts import NOTHING, Amounts, of_shape, of_worker
-from muster.scheduler.core.board import Board, claimed_by
+from muster.scheduler.core.amounts import of_shape
+from muster.scheduler.core.board import Board, claim_on, claimed_by
 from muster.scheduler.core.doors import is_there, second_choice, shut
 from muster.scheduler.core.fitting import KNOWN_DOORS, Fitting, doors_of, reachable
-from muster.scheduler.core.leaving import seconds_left, worth_waiting
+from muster.scheduler.core.leaving import Parting, seconds_left, worth_waiting
 from muster.scheduler.core.placement import Shortfall, place
 from muster.scheduler.core.policy import Policy
 from muster.scheduler.core.rank import Level, cause_for, level, may_evict, protected_until
-from muster.scheduler.core.rooms import Kind, Moved, Site, Sites, gathered
+from muster.scheduler.core.rooms import Kind, Known, Moved, Site, Sites, gathered
 from muster.scheduler.core.snapshot import JobKey, Listed, Snapshot, is_hold
 from muster.scheduler.core.upkeep import awaited_by, may_be_told_to_leave, upkeep
 from muster.scheduler.core.verdicts import Decision, Move
-from muster.scheduler.core.victims import Candidate, Exit, Way, candidate, find_way
-
-
-class Search(Enum):
-    """How a search for victims ended. CUT: there is a way, and too many events for this round."""
-
-    PLACED = auto()
-    NO_WAY = auto()
-    CUT = auto()
-
-
-@dataclass(frozen=True, slots=True)
-class Parting:
-    """A job that leaves, with the seconds that it may still take."""
-
-    job: Listed
-    seconds: int
-
-
-@dataclass(slots=True)
-class Known:
-    """Nodes for jobs of one kind. upto: so many of the changes on the board are entered."""
-
-    sites: Sites
-    upto: int
+from muster.scheduler.core.victims import Candidate, Exit, Search, Way, candidate, find_way
 
 
 class Round:
@@ -258,7 +232,7 @@ class Round:
         )
         self.moves.append(Move((*decisions, Decision(job.key, scheduled))))
         keys = frozenset(parting.job.key for parting in partings)
-        self.board.claim(job.key, _amounts(job.state, placement), keys)
+        self.board.claim(job.key, claim_on(placement, job.state.demand), keys)
         self._touched += placement
 
     def _send_off(self, one: Candidate, beneficiary: Listed) -> Decision:
@@ -274,13 +248,3 @@ class Round:
 
 def _wait(job: Listed) -> Wait:
     return Wait(tenant=job.state.tenant, job=job.state.job, attempt=job.state.attempt)
-
-
-def _amounts(state: JobState, placement: Placement) -> dict[str, Amounts]:
-    amounts = {}
-    for node, workers in placement.items():
-        total = NOTHING
-        for worker in workers:
-            total += of_worker(state.demand, worker)
-        amounts[node] = total
-    return amounts

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from enum import IntEnum
+from enum import Enum, IntEnum, auto
 
 from muster.domain.facts import Placement
 from muster.scheduler.core.placement import Shortfall
@@ -23,6 +23,14 @@ NodesOf = Callable[[JobKey], Sequence[str]]
 """The nodes on which a candidate has something."""
 
 LOWEST: Level = (-1, -1)
+
+
+class Search(Enum):
+    """How a search for victims ended. CUT: there is a way, and too many events for this round."""
+
+    PLACED = auto()
+    NO_WAY = auto()
+    CUT = auto()
 
 
 class Exit(IntEnum):
