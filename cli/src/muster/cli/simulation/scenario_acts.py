@@ -69,7 +69,7 @@ def _trouble(world: World, step: s.Step, later: Later) -> None:
         case s.Outage():
             _outage(world, step)
         case s.NewLeader():
-            _freeze(world, leader(world), step.seconds)
+            change_leader(world, step.seconds)
         case s.Away():
             _away(world, step, later)
         case s.Alarms():
@@ -145,6 +145,15 @@ def leader(world: World) -> Process:
         if process.name == _Writers.of(world).epoch_by:
             return process
     return world.named("scheduler")[0]
+
+
+def change_leader(world: World, seconds: float) -> None:
+    """Freeze the leader, and start the other one afresh, which then takes the epoch at once."""
+    old = leader(world)
+    _freeze(world, old, seconds)
+    for process in world.named("scheduler"):
+        if process is not old and process.life is not Life.DOWN:
+            world.kill(process, 0.0)
 
 
 class _Writers:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from muster.cli.simulation import scenario_steps as s
 from muster.cli.simulation.scenario import Scenario
-from muster.cli.simulation.scenario_acts import deliver_again, leader, running
+from muster.cli.simulation.scenario_acts import change_leader, deliver_again, running
 from muster.cli.simulation.scenario_stage import Stage
 from muster.contracts.subjects import BadSubject, parse
 from muster.testing.process import Life
@@ -85,7 +85,7 @@ def _restart(world: World) -> None:
 
 
 def _new_leader(world: World) -> None:
-    leader(world).paused_until = world.time.elapsed + FROZEN_S
+    change_leader(world, FROZEN_S)
 
 
 # --- watchers ----------------------------------------------------------------------------------
