@@ -52,7 +52,7 @@ class Life(StrEnum):
 
 @dataclass(slots=True, eq=False)
 class SimWorker:
-    """One process. Times are true seconds; told: the stop signal reached it."""
+    """One process. Times are true seconds; told: the stop signal reached it, with the deadline."""
 
     id: WorkerId
     node: str
@@ -64,6 +64,7 @@ class SimWorker:
     up_at: float | None = None
     ended_at: float | None = None
     told: float | None = None
+    deadline: datetime | None = None
     killed: float | None = None
 
     @property
@@ -142,11 +143,11 @@ class SimCluster:
         self._touch(who.job)
         self.catch_up(now)
 
-    def tell(self, who: WorkerId, now: float) -> None:
+    def tell(self, who: WorkerId, now: float, deadline: datetime | None = None) -> None:
         """Send the stop signal, once."""
         worker = self._reachable(who)
         if worker is not None and worker.told is None:
-            worker.told = now
+            worker.told, worker.deadline = now, deadline
 
     def kill(self, who: WorkerId, now: float) -> None:
         """Kill a worker; it may take a while, or for ever."""

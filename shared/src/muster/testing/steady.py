@@ -77,7 +77,8 @@ def _deliver(world: World) -> bool:
             continue
         delivery = next(durable.ready(world.time.elapsed, len(takers)), None)
         if delivery is not None:
-            world.deliver(takers[delivery.message.seq % len(takers)], durable, delivery)
+            turn = delivery.message.seq + delivery.delivered
+            world.deliver(takers[turn % len(takers)], durable, delivery)
             return True
     return False
 

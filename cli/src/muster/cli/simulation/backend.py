@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import datetime
+from functools import partial
 
 from muster.domain.errors import Temporary
 from muster.executor.backends import Launch, NodeFacts, Observed, WorkerKey, WorkerStatus
@@ -87,7 +88,7 @@ class SimBackend:
 
     async def signal(self, keys: Sequence[WorkerKey], deadline: datetime) -> None:
         """See the port."""
-        await self._effect("cluster signal", keys, self._cluster.tell)
+        await self._effect("cluster signal", keys, partial(self._cluster.tell, deadline=deadline))
 
     async def kill(self, keys: Sequence[WorkerKey]) -> None:
         """See the port."""
