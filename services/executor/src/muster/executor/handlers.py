@@ -101,7 +101,9 @@ class Handlers:
     async def on_changes(self) -> None:
         """Wait for workers to change and look at their jobs."""
         for job in sorted(await anext(self._changes)):
-            await self._look_at(job)
+            tenant = self.watch.tenants.get(job)
+            if tenant is not None:  # else this reading of the log lags; the sweep comes by
+                await self.reconcile(tenant, job)
 
     async def on_log(self) -> None:
         """Read the log's news: room that was given back lets a beneficiary start."""
@@ -116,16 +118,11 @@ class Handlers:
         by_job = _by_job(await self._backend.observe())
         now = self._journal.clock.now()
         for job in sorted(self.watch.jobs.keys() | by_job.keys()):
-            state = self.watch.jobs.get(job)
-            if state is None or next_step(state, self._view(by_job.get(job, ())), now):
-                await self._look_at(job)
-
-    async def _look_at(self, job: str) -> None:
-        tenant = self.watch.tenants.get(job)
-        if tenant is not None:
-            await self.reconcile(tenant, job)
-        elif self.watch.caught_up:
-            structlog.get_logger().error("workers of a job that the log does not know", job=job)
+            state, tenant = self.watch.jobs.get(job), self.watch.tenants.get(job)
+            if tenant is None:
+                structlog.get_logger().warning("workers of a job not read of yet", job=job)
+            elif state is None or next_step(state, self._view(by_job.get(job, ())), now):
+                await self.reconcile(tenant, job)
 
     # --- one job --------------------------------------------------------------------------------
 
