@@ -2,7 +2,8 @@
 
 `make bench-log`, or `make bench-log ARGS=--quick`. Starts nats-servers of its own, with and without
 a sync at every write. Rounds of ours and of raw alternate, so that a busy machine slows both; the
-figures are medians of the rounds. per_core is what one core of this process would carry.
+figures are medians of the rounds. With a sync at every write appends that wait go together, as
+the host has it. per_core is what one core of this process would carry.
 """
 
 from __future__ import annotations
@@ -95,9 +96,9 @@ class Measured:
 class Bench:
     """All modes on one server."""
 
-    def __init__(self, connection: Client, size: Size) -> None:
+    def __init__(self, connection: Client, size: Size, *, group_commit: bool) -> None:
         self._connection, self._size = connection, size
-        self._log = JetStreamLog(connection)
+        self._log = JetStreamLog(connection, group_commit=group_commit)
 
     async def run(self, mode: str) -> Measured:
         """Measure a mode."""
@@ -173,17 +174,18 @@ def _bytes(job: Job) -> Life:
 
 
 async def measure(
-    sync: str, modes: Sequence[str], size: Size, subjects: int
+    sync: str, modes: Sequence[str], size: Size, subjects: int, *, group_commit: bool
 ) -> AsyncIterator[dict[str, object]]:
     """Yield a line for each mode on a fresh server, with so many subjects in its log before."""
     async with server(sync) as url:
         await prepare(url, CONSUMERS)
         await fill(url, subjects)
         connection = await opened(url, "bench")
-        bench = Bench(connection, size)
+        bench = Bench(connection, size, group_commit=group_commit)
         for mode in modes:
             measured = await bench.run(mode)
-            yield _line(sync, mode, measured) | ({"subjects": subjects} if subjects else {})
+            more: dict[str, object] = {"subjects": subjects, "group_commit": group_commit}
+            yield _line(sync, mode, measured) | {name: more[name] for name in more if more[name]}
         await connection.close()
 
 
@@ -211,7 +213,9 @@ async def main() -> None:
     for sync in options.sync:
         for subjects, modes in ((0, MODES), (size.subjects, FULL_MODES)):
             chosen = [mode for mode in modes if mode in options.modes]
-            async for line in measure(sync, chosen, size, subjects):
+            grouped = sync == "always" and not options.no_group_commit
+            lines = measure(sync, chosen, size, subjects, group_commit=grouped)
+            async for line in lines:
                 print(json.dumps(line), flush=True)
 
 
@@ -220,6 +224,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="small rounds, in half a minute")
     parser.add_argument("--sync", nargs="*", default=["default", "always"])
     parser.add_argument("--modes", nargs="*", default=list(MODES))
+    parser.add_argument("--no-group-commit", action="store_true", help="also not where it pays")
     return parser.parse_args()
 
 

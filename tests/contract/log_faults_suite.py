@@ -225,6 +225,39 @@ class LogFaultsSuite:
         with pytest.raises(Temporary):
             await log.last(job.key, at_least=first.seq + 1_000_000)
 
+    async def test_many_writers_at_once_each_learn_what_became_of_theirs(
+        self, world: World
+    ) -> None:
+        """Some of them write what somebody else has written already."""
+        log, other = await world.client(), await world.client()
+        jobs = [Job() for _ in range(120)]
+        taken = jobs[::7]
+        await other.append_all([job.first() for job in taken])
+        results = await asyncio.gather(
+            *(log.append(job.submitted(), nothing(job.key)) for job in jobs),
+            return_exceptions=True,
+        )
+        for job, result in zip(jobs, results, strict=True):
+            last = await other.last(job.key, leader=True)
+            assert last is not None
+            if job in taken:
+                assert isinstance(result, Conflict)
+            else:
+                assert isinstance(result, Recorded)
+                assert (last.seq, last.event) == (result.seq, result.event)
+
+    async def test_many_writers_survive_a_strike(self, world: World) -> None:
+        log = await world.client()
+        jobs = [Job() for _ in range(40)]
+        writing = [asyncio.create_task(appended(log, job, 20)) for job in jobs]
+        await eventually(lambda: _length(world, jobs[0], 4))
+        await world.strike()
+        await asyncio.sleep(0.5)
+        await world.recover()
+        reader = await world.client()
+        for job, done in zip(jobs, await asyncio.gather(*writing), strict=True):
+            assert ids(await reader.history(job.key))[1:] == [each.event.id for each in done]
+
     async def test_appends_survive_a_strike(self, world: World) -> None:
         log, job = await world.client(), Job()
         writing = asyncio.create_task(appended(log, job, 400))
@@ -322,7 +355,9 @@ async def lossy_client(
 ) -> JetStreamLog:
     connection = await world.connect(relay_url(world, relay))
     relay.before_exit(connection.close)
-    return JetStreamLog(connection, answer_s=answer_s, patience_s=patience_s)
+    return JetStreamLog(
+        connection, answer_s=answer_s, patience_s=patience_s, group_commit=world.group_commit
+    )
 
 
 async def seen_by(log: EventLog, job: Job, event_id: str) -> Recorded:

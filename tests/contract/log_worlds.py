@@ -80,8 +80,8 @@ class MemoryWorld(LogWorld):
 class NatsWorld(LogWorld):
     """A server or a cluster of them; every client has its own connection."""
 
-    def __init__(self, url: str) -> None:
-        self.url = url
+    def __init__(self, url: str, *, group_commit: bool = False) -> None:
+        self.url, self.group_commit = url, group_commit
         self._clients: list[Client] = []
 
     @property
@@ -96,7 +96,7 @@ class NatsWorld(LogWorld):
         return connection
 
     async def client(self) -> JetStreamLog:
-        return JetStreamLog(await self.connect())
+        return JetStreamLog(await self.connect(), group_commit=self.group_commit)
 
     async def put(self, subject: str, body: bytes) -> None:
         connection = await self.connect()
@@ -135,8 +135,8 @@ class ServerWorld(NatsWorld):
 
     replicas = 1
 
-    def __init__(self, server: KillableServer) -> None:
-        super().__init__(server.url)
+    def __init__(self, server: KillableServer, *, group_commit: bool = False) -> None:
+        super().__init__(server.url, group_commit=group_commit)
         self._server = server
 
     async def strike(self) -> None:
@@ -151,8 +151,8 @@ class ClusterWorld(NatsWorld):
 
     replicas = 3
 
-    def __init__(self, cluster: NatsCluster) -> None:
-        super().__init__(cluster.url)
+    def __init__(self, cluster: NatsCluster, *, group_commit: bool = False) -> None:
+        super().__init__(cluster.url, group_commit=group_commit)
         self._cluster = cluster
         self._killed = ""
 

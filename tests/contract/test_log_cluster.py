@@ -29,3 +29,15 @@ class TestLogOnThreeServers(LogSuite, LogFaultsSuite):
         await prepared(world)
         yield world
         await world.close()
+
+
+@pytest.mark.cluster
+class TestLogOnThreeServersWithGroupCommit(LogFaultsSuite):
+    """What breaks, when appends that wait go together."""
+
+    @pytest.fixture
+    async def world(self, cluster: NatsCluster) -> AsyncIterator[ClusterWorld]:
+        world = ClusterWorld(cluster, group_commit=True)
+        await prepared(world)
+        yield world
+        await world.close()

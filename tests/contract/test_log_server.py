@@ -28,3 +28,14 @@ class TestLogOnOneServer(LogSuite, LogFaultsSuite):
         await prepared(world)
         yield world
         await world.close()
+
+
+class TestLogWithGroupCommit(LogSuite, LogFaultsSuite):
+    """The same when appends that wait go together."""
+
+    @pytest.fixture
+    async def world(self, server: KillableServer) -> AsyncIterator[ServerWorld]:
+        world = ServerWorld(server, group_commit=True)
+        await prepared(world)
+        yield world
+        await world.close()

@@ -19,6 +19,7 @@ from muster.log import Append, Basis, Follower, Recorded, Unreadable
 from muster.log.jetstream_batch import append_batch
 from muster.log.jetstream_clock import EstimatedClock
 from muster.log.jetstream_follower import JetStreamFollower
+from muster.log.jetstream_grouping import Grouping
 from muster.log.jetstream_reading import Reading, Stored, interpreted
 from muster.log.jetstream_timers import set_alarm
 from muster.log.jetstream_wire import Wire
@@ -32,7 +33,10 @@ PATIENCE_S = 20.0
 
 
 class JetStreamLog:
-    """See the port `EventLog`. Any number of tasks may use one at the same time."""
+    """See the port `EventLog`. Any number of tasks may use one at the same time.
+
+    group_commit: send what waits together; for servers that sync every write.
+    """
 
     def __init__(
         self,
@@ -41,11 +45,13 @@ class JetStreamLog:
         stream: str = STREAM,
         answer_s: float = ANSWER_S,
         patience_s: float = PATIENCE_S,
+        group_commit: bool = False,
     ) -> None:
         self._stream, self._patience = stream, patience_s
         self._wire = Wire(connection)
         self._reading = Reading(self._wire, stream, timeout=answer_s, patience=patience_s)
-        self._writing = Writing(self._wire, self._reading, timeout=answer_s, patience=patience_s)
+        alone = Writing(self._wire, self._reading, timeout=answer_s, patience=patience_s)
+        self._writing = Grouping(self._wire, alone) if group_commit else alone
         self._clock = EstimatedClock(self.now)
 
     async def last(self, key: Key, at_least: int = 0, *, leader: bool = False) -> Recorded | None:

@@ -98,7 +98,8 @@ class Host:
 
     async def _start(self, owner: Owner, build: Builder) -> _Running:
         connection = await self._connect(owner.value, self._on_closed)
-        log = JetStreamLog(connection)
+        # Every configuration of ours syncs each write to disk, and a batch is one sync.
+        log = JetStreamLog(connection, group_commit=True)
         clock = ServerClock(log.now)
         await clock.synchronise()
         bus = FastStreamBus(connection)
