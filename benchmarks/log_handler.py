@@ -24,7 +24,7 @@ from muster.runtime.clock import ServerClock
 from muster.runtime.ids import new_id
 from muster.runtime.journal import Journal
 
-IN_FLIGHT = 64
+IN_FLIGHT = 128
 SAMPLED = 0.05
 OURS, RAW = "ours", "raw"
 
