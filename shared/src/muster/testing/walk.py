@@ -9,7 +9,6 @@ from collections.abc import Callable
 from functools import partial
 
 from muster.contracts.alarms import Alarm
-from muster.domain.state import JobState
 from muster.testing.durables import Delivery, Durable
 from muster.testing.gates import Task
 from muster.testing.process import Life, Process
@@ -178,9 +177,12 @@ def _skew(world: World, process: Process) -> None:
 
 
 def _poison(world: World) -> None:
-    """Something that no version understands stands on the subject of a living job."""
-    events = [e.event for e in world.store.entries if e.event is not None]
-    jobs = [e.data.job for e in events if isinstance(getattr(e.data, "job", None), JobState)]
-    if jobs:
-        job = world.dice.one_of(jobs)
-        world.store.put(f"jobs.{job.tenant}.{job.job}.scribbled", b"{not json")
+    """A foreign message stands on a job's subject: nonsense, or an old event once more."""
+    entries = [e for e in world.store.entries if e.event and e.subject.startswith("jobs.")]
+    if not entries:
+        return
+    entry = world.dice.one_of(entries)
+    if world.dice.chance(0.5):
+        world.store.put(entry.subject, entry.body)
+    else:
+        world.store.put(f"{entry.subject.rpartition('.')[0]}.scribbled", b"{not json")
