@@ -9,9 +9,18 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+import structlog
 
 from tests.support.nats import KillableServer, NatsCluster, delete_streams
 from tests.support.postgres import MISSING, find_server, fresh_database
+
+
+@pytest.fixture(autouse=True)
+def plain_logs() -> Iterator[None]:
+    """Every test starts with structlog as it comes, whatever a command of another one set up."""
+    structlog.reset_defaults()
+    yield
+    structlog.reset_defaults()
 
 
 @pytest.fixture(scope="session")

@@ -57,6 +57,9 @@ class KillableServer:
     def freeze(self) -> None:
         """Alive and silent, as on a machine that hangs; `thaw` ends it."""
         self._signal(signal.SIGSTOP)
+        state = Path(f"/proc/{self._server.pid}/stat")
+        while state.exists() and state.read_text(encoding="utf-8").rpartition(") ")[2][0] != "T":
+            pass  # a signal takes effect a little after it was sent
 
     def thaw(self) -> None:
         self._signal(signal.SIGCONT)

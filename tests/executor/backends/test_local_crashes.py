@@ -322,6 +322,8 @@ def kill_keeper(cluster: LocalCluster) -> None:
     """Kill the keeper of the only worker, as the kernel does when memory is short."""
     record = record_of(cluster)
     os.kill(record["keeper_pid"], signal.SIGKILL)
+    while lives(record["keeper_pid"]):
+        pass  # a killed process is not gone at once
 
 
 async def run_keeper(folder: Path) -> None:
