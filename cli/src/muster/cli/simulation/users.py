@@ -95,6 +95,8 @@ class Users:
 
     def _fence(self, world: World, name: str) -> None:
         """Make sure that nothing runs there, and say so; that word is never said twice."""
+        if name in self._fencing.values():
+            return
         self._cluster.power_off(name, world.time.elapsed)
         self._cluster.nodes[name].kept_off = True
         self._fencing[self._ask("fence_node", node=name)] = name

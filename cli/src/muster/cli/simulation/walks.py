@@ -106,7 +106,7 @@ def _prepare(seed: int, faults: Faults | None, plans: Plans) -> tuple[Installati
         RandomScripts(seed),
         faults=mixture,
         replicas=dice.whole(1, 2),
-        trouble=dice.one_of((0.0, 0.1, 0.4)) if faults is None else 0.0,
+        trouble=0.0 if faults is CALM else dice.one_of((0.0, 0.1, 0.4)),
         plans=plans,
     )
     known, cluster = installation.fold.known, installation.cluster
