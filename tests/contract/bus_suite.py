@@ -342,7 +342,7 @@ class BusSuite:
         await eventually(lambda: len(one.triggers) > 50)
         await bus.close()
         await desk.listen(consumer, other)
-        await eventually(lambda: {*one.subjects, *other.subjects} == set(sent))
+        await eventually(lambda: {*one.subjects, *other.subjects} == set(sent), within=45)
         await eventually(lambda: _is_idle(desk, consumer))
 
     async def test_closing_hands_back_what_does_not_finish(self, desk: Desk) -> None:

@@ -96,7 +96,7 @@ class LogSuite:
         done = await written(log, job, 2)
         with pytest.raises(Conflict):
             await log.append(job.relabelled(), Basis(job.key, done[0].seq))
-        last = await log.last(job.key, leader=leader)
+        last = await log.last(job.key, at_least=done[-1].seq, leader=leader)
         assert last is not None
         assert last.seq == done[-1].seq
 

@@ -18,8 +18,11 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     return asyncio.run(work)
 
 
-async def wanted_to_end() -> None:
-    """Return when a person or the system wants this process to end; at the second time, at once."""
+def told_to_end() -> asyncio.Event:
+    """Listen from now on; set when a person or the system wants this process to end.
+
+    At the second time the process ends at once.
+    """
     loop = asyncio.get_running_loop()
     told = asyncio.Event()
 
@@ -30,7 +33,7 @@ async def wanted_to_end() -> None:
 
     for number in ENDING:
         loop.add_signal_handler(number, tell)
-    await told.wait()
+    return told
 
 
 @asynccontextmanager

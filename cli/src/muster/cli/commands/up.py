@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from muster.cli import output
-from muster.cli.running import ending_with_signals, run, wanted_to_end
+from muster.cli.running import ending_with_signals, run, told_to_end
 from muster.cli.session import Session, session_of
 from muster.cli.stack.banner import banner, up_document
 from muster.cli.stack.claim import claim
@@ -74,10 +74,11 @@ async def _foreground(session: Session, wishes: Wishes) -> None:
     stack = Stack(wishes, claimed, tell)
     async with ending_with_signals():
         started = await stack.start()
+    ending = told_to_end()  # before anybody reads that it runs, and ends it
     _say(session, wishes.folder, started, detached=False)
     sys.stdout.flush()
     try:
-        await wanted_to_end()
+        await ending.wait()
         tell(say("up.stopping"))
     finally:
         await stack.stop()
