@@ -10,6 +10,7 @@ import pytest
 from muster.bus import Subscription, Trigger
 from muster.bus.topology import REQUEUE_ALARMS, REQUEUE_JOBS
 from muster.cli.simulation.installation import Installation, install
+from muster.cli.simulation.services import service_plans
 from muster.contracts import subjects
 from muster.contracts.alarms import Alarm
 from muster.contracts.events import job_event
@@ -19,14 +20,14 @@ from muster.domain.facts import Admitted
 from muster.domain.phases import Phase
 from muster.domain.state import DeadlineKind, JobState
 from muster.runtime.service import Loop, Runtime, Service
-from muster.testing.cluster import Script, shape
+from muster.testing.cluster import Script, SimCluster, shape
 from muster.testing.durables import DELIVERIES
 from muster.testing.faults import CALM
 from muster.testing.gates import ProcessDied, ProcessHooks
 from muster.testing.process import Process, ServicePlan
 from muster.testing.steady import advance, settle
 from muster.testing.violation import Violation
-from muster.testing.virtual_time import START
+from muster.testing.virtual_time import START, VirtualTime
 from muster.testing.walk import step
 from muster.testing.world import World
 from tests.support.lives import Life
@@ -230,8 +231,12 @@ def _until(world: World, look: Callable[[World], Process | None]) -> Process:
 
 
 def _two_executors() -> Installation:
+    def plans(cluster: SimCluster, time: VirtualTime, replicas: int) -> list[ServicePlan]:
+        found = service_plans(cluster, time, replicas)
+        return [replace(one, replicas=2) if one.name == "executor" else one for one in found]
+
     installation = install(
-        3, {"n1": shape(8)}, lambda who: Script(), faults=replace(CALM, burst=0.0), replicas=2
+        3, {"n1": shape(8)}, lambda who: Script(), faults=replace(CALM, burst=0.0), plans=plans
     )
     installation.world.watchers.clear()  # the late effect breaks I13, for a moment
     return installation

@@ -52,13 +52,17 @@ class Life(StrEnum):
 
 @dataclass(slots=True, eq=False)
 class SimWorker:
-    """One process. Times are true seconds; told: the stop signal reached it, with the deadline."""
+    """One process. Times are true seconds; told: the stop signal reached it, with the deadline.
+
+    clock_off: by how much the clock was wrong when it was born; its instants stay as they are.
+    """
 
     id: WorkerId
     node: str
     gpus: int
     script: Script
     born: float
+    clock_off: float = 0.0
     life: Life = Life.STARTING
     exit_code: int | None = None
     up_at: float | None = None
@@ -134,11 +138,13 @@ class SimCluster:
 
     # --- effects -----------------------------------------------------------------------------
 
-    def start(self, who: WorkerId, node: str, gpus: int, now: float) -> None:
+    def start(
+        self, who: WorkerId, node: str, gpus: int, now: float, clock_off: float = 0.0
+    ) -> None:
         """Start a worker unless there is a record of it."""
         if who in self.workers:
             return
-        self.workers[who] = SimWorker(who, node, gpus, self.script_of(who), now)
+        self.workers[who] = SimWorker(who, node, gpus, self.script_of(who), now, clock_off)
         self.started[who] = self.started.get(who, 0) + 1
         self._touch(who.job)
         self.catch_up(now)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 
 from muster.domain.errors import Temporary
@@ -12,7 +12,7 @@ from muster.executor.backends.refusals import Refusal, RefusalCode, Refused, ref
 from muster.log.memory import LogFault
 from muster.testing.cluster import Life, SimCluster, SimNode, SimWorker, WorkerId
 from muster.testing.gates import Gate, ProcessHooks
-from muster.testing.virtual_time import VirtualTime
+from muster.testing.virtual_time import START, VirtualTime
 
 _STATUS = {
     Life.STARTING: WorkerStatus.STARTING,
@@ -44,7 +44,8 @@ class SimBackend:
             raise Refused(refusals)
         started = new[: len(new) // 2 + 1] if fault is LogFault.UNKNOWN_STORED else new
         for each in started:
-            self._cluster.start(_id(each.key), each.node, each.gpus, self._time.elapsed)
+            who, now = _id(each.key), self._time.elapsed
+            self._cluster.start(who, each.node, each.gpus, now, self._time.step)
         await self._after("cluster launch", fault)
 
     def _refusals(self, launches: Sequence[Launch]) -> list[Refusal]:
@@ -78,13 +79,10 @@ class SimBackend:
             node=worker.node,
             status=_STATUS[worker.life],
             exit_code=worker.exit_code,
-            started_at=self._instant(worker.up_at),
-            ended_at=self._instant(worker.ended_at),
+            started_at=_instant(worker, worker.up_at),
+            ended_at=_instant(worker, worker.ended_at),
             address=worker.node,
         )
-
-    def _instant(self, second: float | None) -> datetime | None:
-        return None if second is None else self._time.instant(second)
 
     async def signal(self, keys: Sequence[WorkerKey], deadline: datetime) -> None:
         """See the port."""
@@ -140,6 +138,12 @@ class _Changes:
 
     def _nothing(self) -> bool:
         return self._cluster.version == self._seen
+
+
+def _instant(worker: SimWorker, second: float | None) -> datetime | None:
+    if second is None:
+        return None
+    return START + timedelta(seconds=second + worker.clock_off)
 
 
 def _id(key: WorkerKey) -> WorkerId:

@@ -35,6 +35,6 @@ def service_plans(cluster: SimCluster, time: VirtualTime, replicas: int = 1) -> 
         ServicePlan(
             "fault-tolerance", lambda runtime, hooks: fault_tolerance.build(runtime), replicas
         ),
-        ServicePlan("executor", build_executor, replicas),
+        ServicePlan("executor", build_executor),
         ServicePlan("scheduler", build_scheduler, replicas),
     ]

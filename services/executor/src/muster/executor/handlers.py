@@ -16,7 +16,7 @@ from muster.contracts import subjects
 from muster.contracts.alarms import Alarm
 from muster.domain import facts as f
 from muster.domain.edges import IllegalEdge, Owner
-from muster.domain.errors import Conflict, Permanent
+from muster.domain.errors import Conflict, Permanent, Temporary
 from muster.domain.nodes import NodeFact, NodeShape, NodeState
 from muster.domain.phases import Phase
 from muster.domain.spec import JobSpec
@@ -132,6 +132,8 @@ class Handlers:
         Only one runs for a job at a time, so that an effect is never based on a view that another
         one has already acted on; whoever comes meanwhile makes it look once more.
         """
+        if not self.watch.caught_up:
+            raise Temporary("the executor still reads what became of nodes and jobs", delay=0.5)
         if job in self._busy:
             self._again.add(job)
             return
