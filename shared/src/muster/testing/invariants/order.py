@@ -24,20 +24,20 @@ class FirstInLineFirstServed(Invariant):
     def __init__(self, known: Known) -> None:
         super().__init__(known)
         self._changed: dict[str, int] = {}
-        self._placed: list[tuple[JobState, datetime]] = []
+        self._placed: list[JobState] = []
 
     def on_job(self, change: JobChange) -> None:
         self._changed[change.after.job] = change.seq
         if isinstance(change.fact, Scheduled) and change.before is not None:
-            self._placed.append((change.before, change.at))
+            self._placed.append(change.before)
             del self._changed[change.after.job]
 
     def on_step(self, world: World) -> None:
         placed, self._placed = self._placed, []
-        for state, at in placed:
-            upto = self.known.rounds[state.pool][-1][1].upto
+        for state in placed:
+            last = self.known.rounds[state.pool][-1][1]
             for other in self.known.jobs.values():
-                if self._waits(other, upto, at) and _needs(other) == _needs(state):
+                if self._waits(other, last.upto, last.at) and _needs(other) == _needs(state):
                     self._in_order(state, other)
 
     def _waits(self, state: JobState, upto: int, at: datetime) -> bool:
