@@ -12,9 +12,10 @@ from muster.testing.invariants import OBSERVED
 from muster.testing.invariants.base import Invariant
 from tests.sim.mutations import MUTATIONS
 
-SEEDS = 100
+SEEDS = 300
+PROMISED = 100
 STEPS = 300
-NEAR = (0, 2, 10, 11, 20, 22, 23, 32)
+NEAR = (0, 1, 2, 3, 17, 22, 49, 60)
 """Tried first, since they once were enough; any other seed that finds the fault will do."""
 
 
@@ -40,6 +41,7 @@ def test_a_world_whose_writes_have_no_condition_breaks_within_a_hundred_seeds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     MUTATIONS["writes_have_no_condition"][1](monkeypatch)
-    broken = [outcome for seed in range(SEEDS) if (outcome := walk(seed, STEPS)).broken][:1]
-    assert broken
-    assert broken[0].report
+    walks = (walk(seed, STEPS) for seed in range(PROMISED))
+    broken = next((outcome for outcome in walks if outcome.broken), None)
+    assert broken is not None
+    assert broken.report

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated
 
-import structlog
 import typer
 
 from muster.cli import output
@@ -19,7 +17,7 @@ from muster.cli.simulation.scenario import Scenario
 from muster.cli.simulation.scenario_files import BadScenario, read
 from muster.cli.simulation.scenario_runner import Differs, tell, tellings
 from muster.cli.simulation.scenario_twists import Twist
-from muster.cli.simulation.walks import Outcome, simulate_faults, walk
+from muster.cli.simulation.walks import Outcome, be_quiet, simulate_faults, walk
 from muster.cli.texts import say
 
 STEPS = 300
@@ -105,12 +103,6 @@ def _tell(story: Scenario, twist: Twist, as_json: bool) -> bool:
     elif differs is not None:
         output.line(differs)
     return differs is None
-
-
-def be_quiet() -> None:
-    """Services tell their logs of every fault that is injected; here the invariants speak."""
-    wrapper = structlog.make_filtering_bound_logger(logging.CRITICAL)
-    structlog.configure(wrapper_class=wrapper)
 
 
 def _show(outcome: Outcome, steps: int, as_json: bool) -> None:

@@ -10,20 +10,20 @@ from muster.domain.nodes import NodeShape
 from muster.testing.cluster import Script, WorkerId
 from muster.testing.dice import Dice
 
-CLASSES = ("reserved", "on_demand", "spot", "spot", "idle")
+CLASSES = ("reserved", "on_demand", "on_demand", "spot", "spot", "idle")
 
 
 def random_spec(dice: Dice, number: int, nodes: Sequence[NodeShape]) -> dict[str, Any]:
     """Return a specification that admission accepts and that fits the pool when it is empty."""
     ray = dice.chance(0.15)
     steady = [shape for shape in nodes if not shape.spot]
-    kind = dice.one_of(CLASSES if steady else CLASSES[2:])
+    kind = dice.one_of(CLASSES if steady else CLASSES[3:])
     spec: dict[str, Any] = {
         "name": f"job-{number}",
         "type": "RayJob" if ray else "PyTorchJob",
         "image": "registry.local/train:1",
         "command": ["python", "train.py"],
-        "resource": _resource(dice, kind, steady if kind in CLASSES[:2] else nodes),
+        "resource": _resource(dice, kind, steady if kind in CLASSES[:3] else nodes),
         "grace_s": dice.one_of((1, 30, 120)),
         "start_deadline_s": dice.one_of((30, 900)),
     }
@@ -52,7 +52,7 @@ def _resource(dice: Dice, kind: str, nodes: Sequence[NodeShape]) -> dict[str, An
     if kind == "idle":
         return resource
     resource["priority"] = dice.one_of(("low", "normal", "high", dice.whole(1, 99)))
-    if kind in {"reserved", "on_demand"} and dice.chance(0.2):
+    if kind in {"reserved", "on_demand"} and dice.chance(0.4):
         resource["guarantee"] = True
     return resource
 

@@ -7,10 +7,13 @@ to rest with every job over or parked. The invariants look on at every step.
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from time import perf_counter
+
+import structlog
 
 from muster.cli.simulation.history import history_of
 from muster.cli.simulation.installation import Installation, Plans, install
@@ -161,8 +164,14 @@ def simulate_faults(
         for seed in seeds:
             yield walk(seed, steps)
         return
-    with get_context("spawn").Pool(workers) as pool:
+    with get_context("spawn").Pool(workers, initializer=be_quiet) as pool:
         yield from pool.imap_unordered(_walk_one, ((seed, steps) for seed in seeds), chunksize=8)
+
+
+def be_quiet() -> None:
+    """Services tell their logs of every fault that is injected; here the invariants speak."""
+    wrapper = structlog.make_filtering_bound_logger(logging.CRITICAL)
+    structlog.configure(wrapper_class=wrapper)
 
 
 def _walk_one(task: tuple[int, int]) -> Outcome:
