@@ -123,7 +123,10 @@ def test_the_envelope_is_that_of_the_standard(field: str, value: Json) -> None:
 
 # --- nothing unknown ---------------------------------------------------------------------------
 
-OPEN = {"labels", "held", "deadlines", "extended", "placement", "proofs", "endpoints", "before"}
+OPEN = {
+    *("labels", "held", "cards", "deadlines", "extended", "placement", "proofs", "endpoints"),
+    *("before", "users", "nodes"),
+}
 """Fields that are mappings of people's or the cluster's own names."""
 
 

@@ -6,9 +6,10 @@ import json
 from random import Random
 from typing import Any, TypeAlias
 
-from muster.contracts.events import Event, job_event, node_event, pool_event
+from muster.contracts.events import Event, job_event, node_event, pool_event, tenant_event
 from muster.domain import nodes as n
 from muster.domain import pools as p
+from muster.domain import tenants as t
 from muster.domain.edges import EDGES
 from muster.domain.evolve import evolve
 from muster.domain.facts import FACTS
@@ -22,6 +23,7 @@ SHAPE = n.NodeShape(gpus=8, gpu_model="H100", cpus=64, memory_mib=1024, labels={
 NODE_FACTS: tuple[n.NodeFact, ...] = (
     n.NodeJoined(pool="default", node="gpu-7.rack_3", cluster="c1", shape=SHAPE),
     n.NodeChanged(shape=SHAPE),
+    n.NodeOccupied(foreign=n.ForeignUse(gpus=1, cpus=4, memory_mib=16)),
     n.NodeReclaiming(deadline=START),
     n.NodeLost(),
     n.NodeLeft(),
@@ -37,6 +39,24 @@ POOL_FACTS: tuple[p.PoolFact, ...] = (
     p.RoundDecided(epoch=3, round=9, upto=100, at=START),
     p.PoolSummary(nodes=2, gpus=16, gpus_free=3, waiting=1, queue=(WAITING,)),
 )
+
+TENANT_FACTS: tuple[t.TenantFact, ...] = (
+    t.QuotaSet(
+        by="ann",
+        request="r5",
+        shares=(t.Share(pool="default", gpu_model="H100", guaranteed=8, ceiling=16),),
+    ),
+    t.BlocklistSet(
+        by="ann",
+        request="r6",
+        nodes={"default": ("gpu-1",)},
+        users={"bob": {"default": ("gpu-2",)}},
+    ),
+)
+
+
+def _tenant(fact: t.TenantFact) -> Event:
+    return tenant_event("acme", fact, event_id="e1", source="muster/x", at=START)
 
 
 def _job(event: str) -> Event:
@@ -69,6 +89,7 @@ EVENTS: dict[str, Event] = {
     **{f"job.{event}": _job(event) for event in FACTS},
     **{f"node.{fact.event}": _node(fact) for fact in NODE_FACTS},
     **{f"pool.{fact.event}": _pool(fact) for fact in POOL_FACTS},
+    **{f"tenant.{fact.event}": _tenant(fact) for fact in TENANT_FACTS},
     "cluster.epoch": _pool(POOL_FACTS[0], "cluster"),
 }
 """kind.event -> an event."""

@@ -17,6 +17,7 @@ SOON = START + timedelta(hours=1)
 FACTS: dict[str, n.NodeFact] = {
     "joined": JOINED,
     "changed": n.NodeChanged(shape=SHAPE.model_copy(update={"gpus": 4})),
+    "occupied": n.NodeOccupied(foreign=n.ForeignUse(gpus=2)),
     "reclaiming": n.NodeReclaiming(deadline=SOON),
     "lost": n.NodeLost(),
     "left": n.NodeLeft(),
@@ -30,6 +31,7 @@ CONDITIONS = ("ready", "reclaiming", "lost", "fenced", "gone")
 BECOMES: dict[str, tuple[str, str, str, str, str]] = {
     "joined": ("ready", "ready", "ready", "ready", "ready"),
     "changed": CONDITIONS,
+    "occupied": CONDITIONS,
     "reclaiming": ("reclaiming", "reclaiming", "lost", "fenced", "gone"),
     "lost": ("lost", "lost", "lost", "fenced", "lost"),
     "left": ("gone", "gone", "gone", "gone", "gone"),

@@ -20,10 +20,12 @@ from muster.domain.model import Frozen
 from muster.domain.nodes import NODE_FACTS, NodeFact, NodeState
 from muster.domain.pools import POOL_FACTS, EpochTaken, PoolFact
 from muster.domain.state import JobState
+from muster.domain.tenants import TENANT_FACTS, TenantFact
 
 F_co = TypeVar("F_co", bound=Fact, covariant=True)
 N_co = TypeVar("N_co", bound=NodeFact, covariant=True)
 P_co = TypeVar("P_co", bound=PoolFact, covariant=True)
+T_co = TypeVar("T_co", bound=TenantFact, covariant=True)
 
 
 class JobData(Frozen, Generic[F_co]):
@@ -46,11 +48,18 @@ class PoolData(Frozen, Generic[P_co]):
     detail: P_co
 
 
+class TenantData(Frozen, Generic[T_co]):
+    """Facts about a tenant have particulars only, and each is whole."""
+
+    detail: T_co
+
+
 JobEvent: TypeAlias = Envelope[JobData[Fact]]
 NodeEvent: TypeAlias = Envelope[NodeData[NodeFact]]
 PoolEvent: TypeAlias = Envelope[PoolData[PoolFact]]
+TenantEvent: TypeAlias = Envelope[TenantData[TenantFact]]
 Event: TypeAlias = Envelope[Any]
-"""Any event of the log; `data` tells which: JobData, NodeData or PoolData."""
+"""Any event of the log; `data` tells which: JobData, NodeData, PoolData or TenantData."""
 
 
 REMEMBERED = 1024
@@ -74,6 +83,9 @@ def _models() -> dict[tuple[str, str], tuple[str, type[Envelope[Any]]]]:
         models["node", name] = event_type("node", name, node.version), Envelope[NodeData[node]]  # type: ignore[valid-type]
     for name, pool in POOL_FACTS.items():
         models["pool", name] = event_type("pool", name, pool.version), Envelope[PoolData[pool]]  # type: ignore[valid-type]
+    for name, tenant in TENANT_FACTS.items():
+        kind = event_type("tenant", name, tenant.version)
+        models["tenant", name] = kind, Envelope[TenantData[tenant]]  # type: ignore[valid-type]
     epoch = EpochTaken
     models["cluster", "epoch"] = (
         event_type("cluster", "epoch", epoch.version),
@@ -138,6 +150,22 @@ def pool_event(
         time=at,
         traceparent=None,
         data=PoolData[type(fact)].model_construct(detail=fact),  # type: ignore[misc]
+    )
+
+
+def tenant_event(
+    tenant: str, fact: TenantFact, *, event_id: str, source: str, at: datetime
+) -> TenantEvent:
+    """Wrap a fact about a tenant."""
+    model = EVENT_MODELS["tenant", fact.event]
+    return model[1].model_construct(
+        id=event_id,
+        source=source,
+        type=model[0],
+        subject=subjects.tenant_key(tenant, fact.event).subject(fact.event),
+        time=at,
+        traceparent=None,
+        data=TenantData[type(fact)].model_construct(detail=fact),  # type: ignore[misc]
     )
 
 

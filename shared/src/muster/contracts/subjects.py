@@ -18,6 +18,7 @@ _PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456
 ALL_JOBS = "jobs.>"
 ALL_POOLS = "pools.>"
 ALL_NODES = "pools.*.nodes.>"
+ALL_TENANTS = "tenants.>"
 ALL_DECIDED = "pools.*.decided"
 ALL_REQUESTS = "requests.>"
 ALL_STATUS = "status.>"
@@ -100,6 +101,11 @@ def cluster_key(cluster: str, event: str) -> Key:
     return Key(f"clusters.{token(cluster)}.{event}", whole=False)
 
 
+def tenant_key(tenant: str, event: str) -> Key:
+    """The key of one kind of fact about a tenant: its subject alone."""
+    return Key(f"tenants.{token(tenant)}.{event}", whole=False)
+
+
 def request_subject(tenant: str, verb: str) -> str:
     """Where a request is published."""
     return f"requests.{token(tenant)}.{token(verb)}"
@@ -156,7 +162,10 @@ def parked_subject(stream: str, consumer: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A parsed subject. kind: job, node, pool, cluster, request. names: what the key is made of."""
+    """A parsed subject. kind: job, node, pool, cluster, tenant, request.
+
+    names: what the key is made of.
+    """
 
     kind: str
     names: tuple[str, ...]
@@ -172,6 +181,8 @@ class Address:
                 return node_key(*self.names)
             case "pool":
                 return pool_key(self.names[0], self.event)
+            case "tenant":
+                return tenant_key(self.names[0], self.event)
             case _:
                 return cluster_key(self.names[0], self.event)
 
@@ -187,6 +198,8 @@ def parse(subject: str) -> Address:
             return Address("pool", (token(pool),), token(event))
         case ["clusters", cluster, event]:
             return Address("cluster", (token(cluster),), token(event))
+        case ["tenants", tenant, event]:
+            return Address("tenant", (token(tenant),), token(event))
         case ["requests", tenant, verb]:
             return Address("request", (token(tenant),), token(verb))
     raise BadSubject(f"no meaning for subject {subject!r}")

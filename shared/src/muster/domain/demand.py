@@ -51,12 +51,42 @@ class NodePolicy(Frozen):
         return named if self.type is NodePolicyType.NODE_IN else not named
 
 
+class LocalityMode(StrEnum):
+    """`required`: wait for a domain that holds the gang. `preferred`: spread when none does."""
+
+    REQUIRED = "required"
+    PREFERRED = "preferred"
+
+
+class Locality(Frozen):
+    """How near to each other the workers of a gang must be, or should be.
+
+    level: "node", or the key of a node label whose value names the domain (a switch, a zone). All
+    workers on nodes of one domain of that level, or of a finer one.
+    """
+
+    mode: LocalityMode
+    level: str
+
+
+class Toleration(Frozen):
+    """A taint that the job puts up with: of this key and value, or of any where one is None."""
+
+    key: str | None = None
+    value: str | None = None
+
+
 class Role(Frozen):
-    """Workers of one shape. Amounts are per worker: GPUs, CPU cores, MiB of memory."""
+    """Workers of one shape. Amounts are per worker: GPUs, CPU cores, MiB of memory.
+
+    gpu_milli: thousandths of one card (1-999) that it shares with others; never beside whole GPUs.
+    gpu_model: alternatives are joined with `|`; None = any.
+    """
 
     name: Token
     replicas: int
     gpus: int = 0
+    gpu_milli: int = 0
     gpu_model: str | None = None
     cpus: float = 0
     memory_mib: int = 0
@@ -91,6 +121,8 @@ class Demand(Frozen):
     stability_level: StabilityLevel | None = None
     node_policy: NodePolicy | None = None
     zone: str | None = None
+    locality: Locality | None = None
+    tolerations: tuple[Toleration, ...] = ()
     queue: QueueLimits | None = None
     max_restarts: int = 0
     restart_exit_codes: tuple[tuple[int, int], ...] = ()
@@ -106,7 +138,7 @@ class Demand(Frozen):
 
     @property
     def gpus(self) -> int:
-        """GPUs of the whole gang."""
+        """Whole GPUs of the gang."""
         return sum(role.gpus * role.replicas for role in self.roles)
 
     def role_of(self, worker: str) -> Role:

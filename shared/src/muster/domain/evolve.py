@@ -151,7 +151,7 @@ def _entry_is_over(state: JobState) -> bool:
 
 def _back_to_entry(state: JobState, at: datetime) -> Changes:
     if _entry_is_over(state):
-        return {**_enter_queue(state, at, state.one_shot), "held": {}, "waits_for": ()}
+        return {**_enter_queue(state, at, state.one_shot), "held": {}, "cards": {}, "waits_for": ()}
     # the limit of an entry goes on running; the wait for a round begins again
     clocks = _keep(state, DeadlineKind.QUEUE)
     if state.one_shot:
@@ -159,6 +159,7 @@ def _back_to_entry(state: JobState, at: datetime) -> Changes:
     return {
         "phase": Phase.QUEUED,
         "held": {},
+        "cards": {},
         "waits_for": (),
         "launched": False,
         "signalled": False,
@@ -239,6 +240,7 @@ def _scheduled(state: JobState, fact: f.Scheduled, at: datetime) -> Changes:
         "phase": Phase.STARTING,
         "attempt": state.attempt + 1,
         "held": dict(fact.placement),
+        "cards": dict(fact.cards),
         "waits_for": fact.waits_for,
         "launched": False,
         "signalled": False,
@@ -277,7 +279,7 @@ def _start_refused(state: JobState, fact: f.StartRefused, at: datetime) -> Chang
     ledgers = state.ledgers.model_copy(update={"starts": starts})
     if starts >= START_BUDGET:
         why = reason(ReasonCode.START_LIMIT, count=starts, why=fact.why, why_zh=fact.why_zh)
-        return {**_end(Phase.ABNORMAL, why, at), "held": {}, "ledgers": ledgers}
+        return {**_end(Phase.ABNORMAL, why, at), "held": {}, "cards": {}, "ledgers": ledgers}
     return {
         **_back_to_entry(state, at),
         "ledgers": ledgers,
@@ -362,7 +364,7 @@ def _succeeded(state: JobState, fact: f.Succeeded, at: datetime) -> Changes:
 
 
 def _released(state: JobState, fact: f.Released, at: datetime) -> Changes:
-    changes: Changes = {"held": {}, "waits_for": (), "launched": False}
+    changes: Changes = {"held": {}, "cards": {}, "waits_for": (), "launched": False}
     if state.phase is not Phase.EVICTING:
         return changes
     if state.outcome is not None:

@@ -73,10 +73,15 @@ class Rejected(Fact):
 
 
 class Scheduled(Fact):
-    """A node for every worker. grace_s is the longest grace of the victims that it waits for."""
+    """A node for every worker. grace_s is the longest grace of the victims that it waits for.
+
+    cards: for each worker that shares a card, which of its node's shared cards it is on; workers
+    with the same number on the same node share one.
+    """
 
     event: ClassVar[str] = "scheduled"
     placement: Placement
+    cards: Mapping[str, int] = {}
     waits_for: tuple[Wait, ...] = ()
     grace_s: int = 0
 

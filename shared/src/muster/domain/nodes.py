@@ -24,6 +24,31 @@ class NodeCondition(StrEnum):
     GONE = "gone"
 
 
+class TaintEffect(StrEnum):
+    """What a taint does to work that does not tolerate it; names as in Kubernetes."""
+
+    NO_SCHEDULE = "NoSchedule"
+    PREFER_NO_SCHEDULE = "PreferNoSchedule"
+    NO_EXECUTE = "NoExecute"
+
+
+class Taint(Frozen):
+    """A mark that keeps work off a node unless it tolerates it."""
+
+    key: str
+    value: str = ""
+    effect: TaintEffect = TaintEffect.NO_SCHEDULE
+
+
+class ForeignUse(Frozen):
+    """What work that is not Muster's takes on a node: whole GPUs, CPU cores, MiB of memory."""
+
+    gpus: int = 0
+    cpus: float = 0
+    memory_mib: int = 0
+    extended: Mapping[str, int] = {}
+
+
 class NodeShape(Frozen):
     """What a node offers: whole GPUs, CPU cores, MiB of memory, extended resources by name."""
 
@@ -35,12 +60,14 @@ class NodeShape(Frozen):
     spot: bool = False
     zone: str = "default"
     labels: Mapping[str, str] = {}
+    taints: tuple[Taint, ...] = ()
 
 
 class NodeState(Frozen):
     """A node after one event. deadline: when a reclaimed node is taken away.
 
     since: when its condition began; for a fenced node, the instant that the proof speaks of.
+    foreign: what others than Muster take there now, processes that still end included.
     """
 
     pool: Token
@@ -51,6 +78,7 @@ class NodeState(Frozen):
     cordoned: bool = False
     draining: bool = False
     suspected: bool = False
+    foreign: ForeignUse | None = None
     deadline: Instant | None = None
     version: int = 1
     since: Instant
@@ -86,6 +114,13 @@ class NodeChanged(NodeFact):
 
     event: ClassVar[str] = "changed"
     shape: NodeShape
+
+
+class NodeOccupied(NodeFact):
+    """Work that is not Muster's takes this much of the node now; None = nothing any more."""
+
+    event: ClassVar[str] = "occupied"
+    foreign: ForeignUse | None = None
 
 
 class NodeReclaiming(NodeFact):
@@ -144,6 +179,7 @@ _OPERATED = (Owner.ADMISSION, Owner.EXECUTOR)
 NODE_OWNERS: dict[str, tuple[Owner, ...]] = {
     "joined": (Owner.EXECUTOR,),
     "changed": (Owner.EXECUTOR,),
+    "occupied": (Owner.EXECUTOR,),
     "reclaiming": _OPERATED,
     "lost": (Owner.EXECUTOR,),
     "left": (Owner.EXECUTOR,),
@@ -202,6 +238,7 @@ _NODE_EFFECTS: dict[type[NodeFact], Callable[[NodeState, Any], dict[str, Any]]] 
         "deadline": None,
     },
     NodeChanged: lambda s, f: {"shape": f.shape},
+    NodeOccupied: lambda s, f: {"foreign": f.foreign},
     NodeReclaiming: lambda s, f: {
         "condition": _reclaimed(s),
         "deadline": f.deadline if s.deadline is None else min(s.deadline, f.deadline),

@@ -16,12 +16,15 @@ from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field
 from muster.domain.demand import (
     Demand,
     JobType,
+    Locality,
+    LocalityMode,
     NodePolicy,
     NodePolicyType,
     QueueLimits,
     ResourceClass,
     Role,
     StabilityLevel,
+    Toleration,
 )
 from muster.domain.model import Strict, Token
 
@@ -45,7 +48,9 @@ MountPath = Annotated[str, Field(min_length=2, max_length=1024, pattern=r"^/")]
 
 
 class ResourceSpec(Strict):
-    """What the gang needs. Amounts are per worker; gpu_model None = any model.
+    """What the gang needs. Amounts are per worker; gpu_model None = any, `A|B` = one of these.
+
+    gpu_milli_per_replica: thousandths of one card that each worker shares with others.
 
     A worker without GPUs takes at least one CPU core, whatever is asked for.
     """
@@ -55,6 +60,7 @@ class ResourceSpec(Strict):
     zone: str | None = None
     replicas: Annotated[int, Field(ge=1, le=4096)] = 1
     gpus_per_replica: GpuCount = 0
+    gpu_milli_per_replica: Annotated[int, Field(ge=0, le=999)] = 0
     gpu_model: str | None = None
     cpus_per_replica: Annotated[float, Field(ge=0, le=4096)] = 0
     memory_mib_per_replica: Annotated[int, Field(ge=0)] = 0
@@ -63,12 +69,31 @@ class ResourceSpec(Strict):
     guarantee: bool = False
     stability_level: StabilityLevel | None = None
 
+    @property
+    def has_gpu(self) -> bool:
+        """Whether a worker has cards, or a share of one."""
+        return self.gpus_per_replica > 0 or self.gpu_milli_per_replica > 0
+
 
 class NodePolicySpec(Strict):
     """Only these nodes, or any but these."""
 
     type: NodePolicyType
     nodes: Annotated[tuple[str, ...], Field(min_length=1, max_length=100)]
+
+
+class LocalitySpec(Strict):
+    """How near to each other the workers are: on one "node", or under one value of a label."""
+
+    mode: LocalityMode = LocalityMode.PREFERRED
+    level: Annotated[str, Field(min_length=1, max_length=316)]
+
+
+class TolerationSpec(Strict):
+    """A taint that the job puts up with; no key = every taint, no value = any value."""
+
+    key: Annotated[str, Field(min_length=1, max_length=316)] | None = None
+    value: Annotated[str, Field(max_length=63)] | None = None
 
 
 class AutoQueueSpec(Strict):
@@ -212,6 +237,8 @@ class JobSpec(Strict):
     command: Annotated[tuple[Annotated[str, Field(max_length=65536)], ...], Field(min_length=1)]
     resource: ResourceSpec
     node_policy: NodePolicySpec | None = None
+    locality: LocalitySpec | None = None
+    tolerations: Annotated[tuple[TolerationSpec, ...], Field(max_length=20)] = ()
     auto_queue: AutoQueueSpec = AutoQueueSpec()
     fault_tolerance: FaultToleranceSpec = FaultToleranceSpec()
     debug: DebugSpec = DebugSpec()
@@ -239,6 +266,8 @@ class JobSpec(Strict):
             stability_level=resource.stability_level,
             node_policy=_policy(self.node_policy),
             zone=resource.zone,
+            locality=_locality(self.locality),
+            tolerations=tuple(Toleration(key=t.key, value=t.value) for t in self.tolerations),
             queue=queue_limits(self.auto_queue),
             max_restarts=_restarts(self.fault_tolerance),
             restart_exit_codes=exit_codes(self.fault_tolerance.exit_codes),
@@ -254,9 +283,10 @@ class JobSpec(Strict):
             name="worker",
             replicas=resource.replicas,
             gpus=resource.gpus_per_replica,
+            gpu_milli=resource.gpu_milli_per_replica,
             gpu_model=resource.gpu_model,
             # a worker without GPUs takes a core, or any number of them would fit on a node
-            cpus=resource.cpus_per_replica or (0 if resource.gpus_per_replica else 1),
+            cpus=resource.cpus_per_replica or (0 if resource.has_gpu else 1),
             memory_mib=resource.memory_mib_per_replica,
             extended=dict(resource.extended),
         )
@@ -296,6 +326,10 @@ def exit_codes(text: str | None) -> tuple[tuple[int, int], ...]:
         return ()
     pairs = (part.partition("-") for part in text.split(","))
     return tuple((int(low), int(high or low)) for low, _, high in pairs)
+
+
+def _locality(spec: LocalitySpec | None) -> Locality | None:
+    return Locality(mode=spec.mode, level=spec.level) if spec else None
 
 
 def _policy(spec: NodePolicySpec | None) -> NodePolicy | None:

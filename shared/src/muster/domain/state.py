@@ -74,6 +74,7 @@ class JobState(Frozen):
     """A job after one event. version counts its events; attempt counts its stays on nodes.
 
     held: node -> workers, from the commit of a placement until the proof that all are gone.
+    cards: worker -> shared card of its node, for workers that share one; as long as held.
     launched: `launching` is on the log for this attempt. signalled: so is a stop signal.
     """
 
@@ -99,6 +100,7 @@ class JobState(Frozen):
     deadlines: Mapping[DeadlineKind, Instant] = {}
     ledgers: Ledgers = Ledgers()
     held: Mapping[str, tuple[str, ...]] = {}
+    cards: Mapping[str, int] = {}
     waits_for: tuple[Wait, ...] = ()
     launched: bool = False
     signalled: bool = False

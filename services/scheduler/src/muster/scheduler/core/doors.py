@@ -71,8 +71,10 @@ def serves(shape: NodeShape, role: Role) -> bool:
 
 
 def has_model(gpu_model: str, role: Role) -> bool:
-    """Tell whether GPUs of this model serve a role."""
-    return not role.gpus or role.gpu_model is None or role.gpu_model == gpu_model
+    """Tell whether GPUs of this model serve a role: one of its alternatives, joined with `|`."""
+    if not (role.gpus or role.gpu_milli) or role.gpu_model is None:
+        return True
+    return gpu_model in role.gpu_model.split("|")
 
 
 def wants_absent(demand: Demand, present: frozenset[str]) -> tuple[str, ...]:
