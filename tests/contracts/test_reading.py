@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from muster.contracts import subjects
 from muster.contracts.events import (
     EVENT_MODELS,
     Event,
@@ -53,7 +54,7 @@ def test_an_event_is_read_as_it_was_written(name: str) -> None:
     assert read_event(event.subject, event.to_bytes()) == event
     kind, what = name.split(".")
     assert event.type == f"muster.{kind}.{what}.v1"
-    assert event.subject.rpartition(".")[2] == what
+    assert subjects.parse(event.subject).event == what
 
 
 # --- what does not belong together -------------------------------------------------------------

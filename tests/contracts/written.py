@@ -6,9 +6,17 @@ import json
 from random import Random
 from typing import Any, TypeAlias
 
-from muster.contracts.events import Event, job_event, node_event, pool_event, tenant_event
+from muster.contracts.events import (
+    Event,
+    job_event,
+    node_event,
+    pool_event,
+    stock_event,
+    tenant_event,
+)
 from muster.domain import nodes as n
 from muster.domain import pools as p
+from muster.domain import stock as s
 from muster.domain import tenants as t
 from muster.domain.edges import EDGES
 from muster.domain.evolve import evolve
@@ -54,6 +62,10 @@ TENANT_FACTS: tuple[t.TenantFact, ...] = (
     ),
 )
 
+STOCK = s.StockChanged(
+    pool="default", zone="z1", gpu_model="H100", gpus=16, deadline=START, price=2.5, network="IB"
+)
+
 
 def _tenant(fact: t.TenantFact) -> Event:
     return tenant_event("acme", fact, event_id="e1", source="muster/x", at=START)
@@ -89,6 +101,7 @@ EVENTS: dict[str, Event] = {
     **{f"job.{event}": _job(event) for event in FACTS},
     **{f"node.{fact.event}": _node(fact) for fact in NODE_FACTS},
     **{f"pool.{fact.event}": _pool(fact) for fact in POOL_FACTS},
+    "stock.changed": stock_event(STOCK, event_id="e1", source="muster/x", at=START),
     **{f"tenant.{fact.event}": _tenant(fact) for fact in TENANT_FACTS},
     "cluster.epoch": _pool(POOL_FACTS[0], "cluster"),
 }

@@ -20,11 +20,13 @@ from muster.domain.model import Frozen
 from muster.domain.nodes import NODE_FACTS, NodeFact, NodeState
 from muster.domain.pools import POOL_FACTS, EpochTaken, PoolFact
 from muster.domain.state import JobState
+from muster.domain.stock import STOCK_FACTS, StockChanged, StockFact, item_name
 from muster.domain.tenants import TENANT_FACTS, TenantFact
 
 F_co = TypeVar("F_co", bound=Fact, covariant=True)
 N_co = TypeVar("N_co", bound=NodeFact, covariant=True)
 P_co = TypeVar("P_co", bound=PoolFact, covariant=True)
+S_co = TypeVar("S_co", bound=StockFact, covariant=True)
 T_co = TypeVar("T_co", bound=TenantFact, covariant=True)
 
 
@@ -48,6 +50,12 @@ class PoolData(Frozen, Generic[P_co]):
     detail: P_co
 
 
+class StockData(Frozen, Generic[S_co]):
+    """Facts about an item of stock have particulars only, and each is whole."""
+
+    detail: S_co
+
+
 class TenantData(Frozen, Generic[T_co]):
     """Facts about a tenant have particulars only, and each is whole."""
 
@@ -57,9 +65,11 @@ class TenantData(Frozen, Generic[T_co]):
 JobEvent: TypeAlias = Envelope[JobData[Fact]]
 NodeEvent: TypeAlias = Envelope[NodeData[NodeFact]]
 PoolEvent: TypeAlias = Envelope[PoolData[PoolFact]]
+StockEvent: TypeAlias = Envelope[StockData[StockFact]]
 TenantEvent: TypeAlias = Envelope[TenantData[TenantFact]]
 Event: TypeAlias = Envelope[Any]
-"""Any event of the log; `data` tells which: JobData, NodeData, PoolData or TenantData."""
+"""Any event of the log; `data` tells which: JobData, NodeData, PoolData,
+StockData or TenantData."""
 
 
 REMEMBERED = 1024
@@ -83,6 +93,9 @@ def _models() -> dict[tuple[str, str], tuple[str, type[Envelope[Any]]]]:
         models["node", name] = event_type("node", name, node.version), Envelope[NodeData[node]]  # type: ignore[valid-type]
     for name, pool in POOL_FACTS.items():
         models["pool", name] = event_type("pool", name, pool.version), Envelope[PoolData[pool]]  # type: ignore[valid-type]
+    for name, stock in STOCK_FACTS.items():
+        kind = event_type("stock", name, stock.version)
+        models["stock", name] = kind, Envelope[StockData[stock]]  # type: ignore[valid-type]
     for name, tenant in TENANT_FACTS.items():
         kind = event_type("tenant", name, tenant.version)
         models["tenant", name] = kind, Envelope[TenantData[tenant]]  # type: ignore[valid-type]
@@ -153,6 +166,21 @@ def pool_event(
     )
 
 
+def stock_event(fact: StockChanged, *, event_id: str, source: str, at: datetime) -> StockEvent:
+    """Wrap a fact about an item of stock."""
+    model = EVENT_MODELS["stock", fact.event]
+    item = item_name(fact.zone, fact.gpu_model)
+    return model[1].model_construct(
+        id=event_id,
+        source=source,
+        type=model[0],
+        subject=subjects.stock_key(fact.pool, item).subject(fact.event),
+        time=at,
+        traceparent=None,
+        data=StockData[type(fact)].model_construct(detail=fact),  # type: ignore[misc]
+    )
+
+
 def tenant_event(
     tenant: str, fact: TenantFact, *, event_id: str, source: str, at: datetime
 ) -> TenantEvent:
@@ -204,6 +232,10 @@ def _belongs(event: Event, subject: str) -> Event:
     match event.data:
         case JobData(job=job) if (job.tenant, job.job) != subjects.parse(subject).names:
             raise UnreadableEvent(f"the job inside is not the job of {subject}")
+        case StockData(detail=d) if (d.pool, item_name(d.zone, d.gpu_model)) != subjects.parse(
+            subject
+        ).names:
+            raise UnreadableEvent(f"the item inside is not the item of {subject}")
         case NodeData(node=node) if (node.pool, node.node) != subjects.parse(subject).names:
             raise UnreadableEvent(f"the node inside is not the node of {subject}")
     return event

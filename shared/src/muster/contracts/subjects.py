@@ -18,6 +18,7 @@ _PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456
 ALL_JOBS = "jobs.>"
 ALL_POOLS = "pools.>"
 ALL_NODES = "pools.*.nodes.>"
+ALL_STOCK = "pools.*.stock.*"
 ALL_TENANTS = "tenants.>"
 ALL_DECIDED = "pools.*.decided"
 ALL_REQUESTS = "requests.>"
@@ -96,6 +97,11 @@ def pool_key(pool: str, event: str) -> Key:
     return Key(f"pools.{token(pool)}.{event}", whole=False)
 
 
+def stock_key(pool: str, item: str) -> Key:
+    """The key of one item of a pool's spot stock: its subject alone."""
+    return Key(f"pools.{token(pool)}.stock.{escape(item)}", whole=False)
+
+
 def cluster_key(cluster: str, event: str) -> Key:
     """The key of one kind of fact about a cluster: its subject alone."""
     return Key(f"clusters.{token(cluster)}.{event}", whole=False)
@@ -162,7 +168,7 @@ def parked_subject(stream: str, consumer: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A parsed subject. kind: job, node, pool, cluster, tenant, request.
+    """A parsed subject. kind: job, node, stock, pool, cluster, tenant, request.
 
     names: what the key is made of.
     """
@@ -179,6 +185,8 @@ class Address:
                 return job_key(*self.names)
             case "node":
                 return node_key(*self.names)
+            case "stock":
+                return stock_key(*self.names)
             case "pool":
                 return pool_key(self.names[0], self.event)
             case "tenant":
@@ -194,6 +202,8 @@ def parse(subject: str) -> Address:
             return Address("job", (token(tenant), token(job)), token(event))
         case ["pools", pool, "nodes", node, event]:
             return Address("node", (token(pool), unescape(node)), token(event))
+        case ["pools", pool, "stock", item]:
+            return Address("stock", (token(pool), unescape(item)), "changed")
         case ["pools", pool, event]:
             return Address("pool", (token(pool),), token(event))
         case ["clusters", cluster, event]:
