@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from muster.admission.core.rules import violations_of
 from muster.contracts.checking import check
 from muster.domain.rules import RULES
 from muster.domain.spec import JobSpec
+from muster.domain.spec_rules import violations_of
 from muster.domain.violations import Violation
 
 

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from muster.admission.core.rules import violations_of
 from muster.cli.documents import Document, change, named, read_documents
 from muster.cli.errors import Refusal
 from muster.cli.texts import say
 from muster.contracts.checking import check
 from muster.domain.spec import JobSpec
+from muster.domain.spec_rules import violations_of
 from muster.domain.violations import Violation
 
 ROOT = "$.spec"

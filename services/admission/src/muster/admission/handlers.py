@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from pydantic import ValidationError
 
-from muster.admission.core import decide, rules
+from muster.admission.core import decide
 from muster.bus import Bus, Trigger
 from muster.contracts import requests as r
 from muster.contracts import subjects
@@ -19,6 +19,7 @@ from muster.contracts.events import first_error
 from muster.contracts.tracing import continued
 from muster.domain import facts as f
 from muster.domain import nodes as n
+from muster.domain import spec_rules as rules
 from muster.domain.demand import NodePolicy
 from muster.domain.errors import Conflict, Permanent, Temporary
 from muster.domain.phases import Phase

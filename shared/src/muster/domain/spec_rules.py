@@ -1,6 +1,7 @@
 """Rules of a specification that need more than one field. All violations at once. Pure.
 
-The shape of each field is checked where the specification is defined (`muster.domain.spec`).
+The shape of each field is checked where the specification is defined (`spec`). Asked by admission,
+which decides; by the command line before it sends; by the scheduler for a job that is only tried.
 """
 
 from __future__ import annotations
