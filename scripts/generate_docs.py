@@ -26,6 +26,8 @@ from muster.domain.phases import PARKED, SHOWN_TEXT, TERMINAL, Phase
 from muster.domain.pools import POOL_FACTS
 from muster.domain.reasons import ReasonCode, texts_of
 from muster.domain.rules import RULES
+from muster.domain.stock import STOCK_FACTS
+from muster.domain.tenants import TENANT_FACTS
 from muster.executor.settings import ExecutorSettings
 from muster.fault_tolerance.settings import FaultToleranceSettings
 from muster.gateway.settings import GatewaySettings
@@ -183,6 +185,14 @@ def events() -> str:
         (f"`pools.<pool>.{e}`", f"`{event_type('pool', e, x.version)}`", _doc(x))
         for e, x in POOL_FACTS.items()
     ]
+    stock = [
+        ("`pools.<pool>.stock.<item>`", f"`{event_type('stock', e, x.version)}`", _doc(x))
+        for e, x in STOCK_FACTS.items()
+    ]
+    tenants = [
+        (f"`tenants.<tenant>.{e}`", f"`{event_type('tenant', e, x.version)}`", _doc(x))
+        for e, x in TENANT_FACTS.items()
+    ]
     asked = [
         (f"`requests.<tenant>.{v}`", f"`{request_type(v, x.version)}`", _doc(x))
         for v, x in REQUESTS.items()
@@ -198,6 +208,10 @@ def events() -> str:
         "## Pools and clusters",
         "`clusters.<cluster>.epoch` says which executor may act on a cluster.",
         _table(head, pools),
+        "## Spot stock",
+        _table(head, stock),
+        "## Tenants",
+        _table(head, tenants),
         "## Requests",
         "Each is answered on `answers.<tenant>.<request id>`.",
         _table(head, asked),

@@ -28,9 +28,9 @@ HEADER = """\
 
 # What no table says: facts that are not about one job or node, answers, and lossy traffic.
 SAYS: dict[Owner, tuple[str, ...]] = {
-    Owner.ADMISSION: ("answers.>", "tenants.>"),
+    Owner.ADMISSION: ("answers.>", "pools.*.stock.*", "tenants.>"),
     Owner.SCHEDULER: tuple(f"pools.*.{fact}" for fact in sorted(POOL_FACTS)),
-    Owner.EXECUTOR: ("clusters.*.epoch", "pools.*.stock.>", "telemetry.>", "logs.>"),
+    Owner.EXECUTOR: ("clusters.*.epoch", "pools.*.stock.*", "telemetry.>", "logs.>"),
     Owner.FAULT_TOLERANCE: ("incidents.>",),
     Owner.NOTIFIER: ("notices.>",),
     Owner.GATEWAY: ("requests.>",),

@@ -17,6 +17,7 @@ from muster.domain.edges import Owner
 from muster.domain.errors import Permanent
 from muster.domain.nodes import NodeCondition, NodeJoined, NodeShape
 from muster.domain.phases import Phase
+from muster.domain.stock import item_name
 from muster.log import Recorded
 from muster.log.memory import MemoryLog, Store
 from muster.runtime.journal import Journal
@@ -277,3 +278,29 @@ class TestNodes:
         bench = await self.bench()
         answer = await bench.ask("cordon_node", {"user": "op", "node": "n2"})
         assert [v.code for v in answer.violations] == ["E_NODE_UNKNOWN"]
+
+
+# --- spot stock --------------------------------------------------------------------------------
+
+STOCK = {"user": "op", "zone": "z1", "gpu_model": "H100", "gpus": 16, "price": 2.5}
+
+
+async def test_stock_is_what_was_said_last_and_a_request_told_twice_is_one() -> None:
+    bench = Bench()
+    assert (await bench.ask("set_stock", STOCK, "s1")).accepted
+    assert (await bench.ask("set_stock", STOCK, "s1")).accepted
+    key = subjects.stock_key("default", item_name("z1", "H100"))
+    assert len(await bench.log.history(key)) == 1
+    assert (await bench.ask("set_stock", {**STOCK, "gpus": None, "notice_s": 60}, "s2")).accepted
+    last = await bench.log.last(key)
+    assert last is not None
+    told = last.event.data.detail
+    assert (told.gpus, told.by, told.request) == (None, "op", "s2")
+    assert told.deadline == START + timedelta(seconds=60)
+
+
+async def test_stock_below_nothing_is_refused() -> None:
+    bench = Bench()
+    answer = await bench.ask("set_stock", STOCK | {"gpus": -1})
+    assert [each.path for each in answer.violations] == ["$.data.gpus"]
+    assert await bench.log.end() == 0

@@ -13,12 +13,14 @@ from muster.cli.views.explanation import explanation, explanation_document
 from muster.cli.views.job import job_in_full, job_view
 from muster.cli.views.jobs import job_document, job_table
 from muster.cli.views.nodes import node_document, node_table, uses
+from muster.cli.views.stock import item_document, shelf
 from muster.cli.views.timeline import event_document, event_line, timeline
 from muster.contracts.events import job_event
 from muster.domain import facts as f
 from muster.domain.nodes import NodeJoined, NodeReclaiming, NodeShape, NodeState, evolve_node
 from muster.domain.pools import PoolSummary, WaitingJob
 from muster.domain.state import JobState
+from muster.domain.stock import StockChanged
 from muster.log import Recorded
 from tests.support.lives import START, Life, auto_queue, spec
 
@@ -173,3 +175,21 @@ def test_an_explanation_in_json() -> None:
     assert found["waiting"]["ahead"] == 3
     assert found["pool"] == {"nodes": 2, "gpus": 8, "gpus_free": 1, "waiting": 5}
     assert found["deadlines"].keys() == {"queue"}
+
+
+# --- spot stock --------------------------------------------------------------------------------
+
+
+def test_stock_tells_none_left_from_not_offered() -> None:
+    def spoken(model: str, gpus: int | None) -> StockChanged:
+        return StockChanged(pool="default", zone="default", gpu_model=model, gpus=gpus)
+
+    items = shelf([spoken("A", 0), spoken("B", None), spoken("C", 8)], [], [])
+    assert [item_document(item)["status"] for item in items] == ["offered", "withdrawn", "offered"]
+    assert [item.available for item in items] == [0, 0, 0]  # no nodes are there
+    shape = NodeShape(gpus=4, gpu_model="C", cpus=8, memory_mib=64, spot=True)
+    joined = NodeJoined(pool="default", node="n1", cluster="c1", shape=shape)
+    node = evolve_node(None, joined, START)
+    known, unspoken = shelf([spoken("C", 3)], [node], []), shelf([], [node], [])
+    assert [known[0].available, unspoken[0].available] == [3, 4]
+    assert item_document(unspoken[0])["status"] == "unknown"

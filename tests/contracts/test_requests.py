@@ -29,6 +29,7 @@ POLICY = {"type": "NodeIn", "nodes": ["n1"]}
 ONE_JOB = {"user": "ann", "job": "j1"}
 ONE_NODE = {"user": "ann", "pool": "default", "node": "gpu-7.rack"}
 
+STOCK = {"user": "ann", "zone": "z1", "gpu_model": "H100"}
 GOOD: dict[str, list[dict[str, Any]]] = {
     "submit": [{"user": "ann", "spec": {}}, {"user": "张伟", "spec": {"anything": [1, None]}}],
     "stop": [ONE_JOB],
@@ -41,6 +42,7 @@ GOOD: dict[str, list[dict[str, Any]]] = {
     "uncordon_node": [ONE_NODE, {"user": "ann", "node": "n" * 253}],
     "drain_node": [ONE_NODE],
     "fence_node": [ONE_NODE],
+    "set_stock": [STOCK | {"gpus": 0}, STOCK, STOCK | {"gpus": 8, "price": 1.5, "currency": "CNY"}],
 }
 BAD: dict[str, list[dict[str, Any]]] = {
     "submit": [{"user": "ann"}, {"user": "ann", "spec": []}, {"user": "ann", "spec": "{}"}],
@@ -54,6 +56,7 @@ BAD: dict[str, list[dict[str, Any]]] = {
     "uncordon_node": [ONE_NODE | {"pool": "a b"}],
     "drain_node": [ONE_NODE | {"notice_s": 1}],
     "fence_node": [ONE_NODE | {"node": 7}],
+    "set_stock": [STOCK | {"gpus": -1}, STOCK | {"zone": ""}, STOCK | {"currency": "yuan"}],
 }
 
 

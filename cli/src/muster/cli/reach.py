@@ -24,6 +24,7 @@ from muster.contracts.requests import Answer, Request
 from muster.domain.nodes import NodeState
 from muster.domain.pools import PoolSummary
 from muster.domain.state import JobState
+from muster.domain.stock import StockChanged
 from muster.log import Recorded
 from muster.log.jetstream import JetStreamLog
 
@@ -70,6 +71,10 @@ class Reach:
     async def nodes(self, pool: str | None = None) -> list[NodeState]:
         """Return every node as it stands."""
         return await self._client.nodes(pool)
+
+    async def stock(self, pool: str | None = None) -> list[StockChanged]:
+        """Return the spot stock as it stands."""
+        return await self._client.stock(pool)
 
     async def pool(self, pool: str) -> PoolSummary | None:
         """Return what the last placement round said of a pool."""

@@ -27,6 +27,7 @@ PANELS: dict[str, tuple[str, ...]] = {
         "events",
         "nodes",
         "node",
+        "stock",
         "parked",
         "doctor",
         "provision",

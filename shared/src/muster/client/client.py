@@ -21,11 +21,12 @@ from muster.client.answers import Answers, Message
 from muster.client.current import JobStatus
 from muster.contracts import subjects
 from muster.contracts.alarms import LogLines
-from muster.contracts.events import NodeData, UnreadableEvent, read_event
+from muster.contracts.events import NodeData, StockData, UnreadableEvent, read_event
 from muster.contracts.requests import Answer, Request
 from muster.domain.errors import Temporary
 from muster.domain.nodes import NodeState
 from muster.domain.pools import PoolSummary, RoundDecided
+from muster.domain.stock import StockChanged
 from muster.log import Recorded, Unreadable
 from muster.log.jetstream import JetStreamLog
 
@@ -198,6 +199,19 @@ class MusterClient:
             last = await current.behind(self._log, Unreadable(message.subject, seq, str(error)))
             data = last.event.data if last is not None else None
         return data.node if isinstance(data, NodeData) else None
+
+    async def stock(self, pool: str | None = None) -> list[StockChanged]:
+        """Return every item of spot stock that was ever spoken of, by pool, zone and GPU model."""
+        pattern = subjects.stock_pattern(pool)
+        found: list[StockChanged] = []
+        for message in await current.newest(self.connection, Stream.EVENTS, pattern):
+            try:
+                data = read_event(message.subject, message.data).data
+            except UnreadableEvent:
+                continue
+            if isinstance(data, StockData) and isinstance(data.detail, StockChanged):
+                found.append(data.detail)
+        return sorted(found, key=lambda item: (item.pool, item.zone, item.gpu_model))
 
     async def pool(self, pool: str) -> PoolSummary | None:
         """Return what the last placement round said of a pool; None before the first one."""

@@ -123,6 +123,23 @@ class FenceNode(NodeRequest):
     verb: ClassVar[str] = "fence_node"
 
 
+class SetStock(Request):
+    """What spot jobs may hold of a GPU model in a zone from now on; no gpus = no longer offered.
+
+    notice_s: how long whatever is held above it may stay.
+    """
+
+    verb: ClassVar[str] = "set_stock"
+    pool: Token = "default"
+    zone: Annotated[str, Field(min_length=1, max_length=128), AfterValidator(_printable)]
+    gpu_model: Annotated[str, Field(min_length=1, max_length=128), AfterValidator(_printable)]
+    gpus: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
+    notice_s: Annotated[int, Field(ge=0, le=86400)] = 30
+    price: Annotated[float, Field(ge=0)] | None = None
+    currency: Annotated[str, Field(pattern=r"^[A-Z]{3}$")] | None = None
+    network: Annotated[str, Field(max_length=128), AfterValidator(_printable)] | None = None
+
+
 _BASES: tuple[type[Request], ...] = (Request, JobRequest, NodeRequest)
 
 REQUESTS: dict[str, type[Request]] = {

@@ -151,6 +151,11 @@ def nodes_pattern(pool: str | None = None) -> str:
     return ALL_NODES if pool is None else f"pools.{token(pool)}.nodes.>"
 
 
+def stock_pattern(pool: str | None = None) -> str:
+    """Every item of spot stock of a pool, or of all."""
+    return ALL_STOCK if pool is None else f"pools.{token(pool)}.stock.*"
+
+
 def timer_subject(owner: str, kind: str, tenant: str, job: str) -> str:
     """Where an alarm waits. One alarm per kind and job: a new one replaces the old."""
     return f"timers.{token(owner)}.{token(kind)}.{token(tenant)}.{token(job)}"

@@ -13,7 +13,7 @@ from datetime import datetime
 from prometheus_client import Counter
 
 from muster.contracts import subjects
-from muster.contracts.events import Event, job_event, node_event, pool_event
+from muster.contracts.events import Event, job_event, node_event, pool_event, stock_event
 from muster.contracts.tracing import note_append, root_of, traceparent
 from muster.domain.edges import Owner
 from muster.domain.errors import Conflict, Temporary
@@ -22,6 +22,7 @@ from muster.domain.facts import Fact
 from muster.domain.nodes import NodeFact, NodeState, evolve_node
 from muster.domain.pools import PoolFact
 from muster.domain.state import JobState
+from muster.domain.stock import STOCK_OWNERS, StockChanged, item_name
 from muster.log import Append, Basis, EventLog, Recorded
 from muster.runtime.clock import Clock
 from muster.runtime.ids import Ids
@@ -35,6 +36,7 @@ Decide = Callable[[Recorded, datetime], Fact | None]
 """A decision about a job as it was just read, at this instant; None = there is nothing to do."""
 
 DecideNode = Callable[[NodeState | None, datetime], NodeFact | None]
+DecideStock = Callable[[StockChanged | None, datetime], StockChanged | None]
 
 
 class Journal:
@@ -98,6 +100,14 @@ class Journal:
         after = evolve_node(before.node if before else None, fact, at, self.owner)
         key = subjects.node_key(after.pool, after.node)
         event = node_event(after, fact, event_id=self._ids(), source=self._source, at=at)
+        return Append(event, _basis(before, key))
+
+    def about_stock(self, before: Recorded | None, fact: StockChanged) -> Append:
+        """Build the append of a fact about an item of spot stock."""
+        assert self.owner in STOCK_OWNERS[fact.event]
+        at = self._now(before)
+        event = stock_event(fact, event_id=self._ids(), source=self._source, at=at)
+        key = subjects.stock_key(fact.pool, item_name(fact.zone, fact.gpu_model))
         return Append(event, _basis(before, key))
 
     def about_pool(self, pool: str, fact: PoolFact, basis: Basis, *, kind: str = "pool") -> Append:
@@ -173,6 +183,20 @@ class Journal:
             except Conflict:
                 continue
         raise Temporary(f"node {node} is busy", delay=0.5)
+
+    async def advance_stock(self, pool: str, item: str, decide: DecideStock) -> Recorded | None:
+        """The same for an item of spot stock."""
+        key = subjects.stock_key(pool, item)
+        for _ in range(TRIES):
+            before = await self.log.last(key, leader=True)
+            fact = decide(before.event.data.detail if before else None, self._now(before))
+            if fact is None:
+                return before
+            try:
+                return await self.record(self.about_stock(before, fact))
+            except Conflict:
+                continue
+        raise Temporary(f"stock {item} is busy", delay=0.5)
 
 
 def _basis(before: Recorded | None, key: subjects.Key) -> Basis:

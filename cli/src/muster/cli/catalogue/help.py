@@ -64,6 +64,24 @@ HELP: dict[str, tuple[str, str]] = {
         "输出任务事件；加 -f 持续跟随。",
     ),
     "help.nodes": ("List nodes and who uses them.", "列出节点及其使用情况。"),
+    "help.stock": (
+        "Show what of spot capacity can be had now, by zone and GPU model.",
+        "按可用区与 GPU 型号显示当前可用的 Spot 库存。",
+    ),
+    "help.stock.set": (
+        "Say how many GPUs spot jobs may hold: what a provider's stock says.",
+        "设置 Spot 任务可占用的 GPU 数（等同供应商库存）。",
+    ),
+    "option.stock.zone": ("The zone of the nodes.", "节点所在可用区。"),
+    "option.stock.model": ("The GPU model.", "GPU 型号。"),
+    "option.stock.gpus": (
+        "GPUs that spot jobs may hold altogether; 0 = none left.",
+        "Spot 任务合计可占用的 GPU 数；0 表示无库存。",
+    ),
+    "option.stock.withdrawn": ("No longer offered at all.", "不再提供该规格。"),
+    "option.stock.price": ("Price for one GPU and hour.", "每卡时单价。"),
+    "option.stock.currency": ("Its currency: USD, CNY.", "币种：USD、CNY。"),
+    "option.stock.network": ("What connects the nodes.", "节点网络。"),
     "help.node": (
         "Take one node out of use, or back.",
         "操作单个节点。",
@@ -213,6 +231,10 @@ HELP: dict[str, tuple[str, str]] = {
     "argument.shell": ("bash, zsh, fish or powershell.", "bash、zsh、fish 或 powershell。"),
     "usage.lang": ("zh or en", "zh 或 en"),
     "usage.duration": ("a duration is like 30s, 5m, 2h or 1d", "时长格式如 30s、5m、2h、1d"),
+    "usage.stock": (
+        "give either --gpus N (0 = none left) or --withdrawn (no longer offered)",
+        "须二选一：--gpus N（0 表示无库存）或 --withdrawn（不再提供）",
+    ),
     "usage.notice": ("at most {limit}", "最多 {limit}"),
     "usage.since": (
         "like 10m, 2h, 1d or 2026-01-31T08:00:00+00:00",

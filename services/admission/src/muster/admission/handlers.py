@@ -26,6 +26,7 @@ from muster.domain.phases import Phase
 from muster.domain.rules import violation
 from muster.domain.spec import JobSpec, priority_of, queue_limits
 from muster.domain.state import JobState
+from muster.domain.stock import StockChanged, item_name
 from muster.domain.violations import Violation
 from muster.log import Basis, Recorded
 from muster.runtime.journal import Journal
@@ -90,6 +91,8 @@ class Handlers:
                 return await self._change(asked, asked.body)
             case r.NodeRequest():
                 return await self._node(asked, asked.body)
+            case r.SetStock():
+                return await self._stock(asked, asked.body)
             case _:
                 raise Permanent(f"request {asked.body.verb} has no handler")
 
@@ -184,6 +187,16 @@ class Handlers:
         await self._journal.advance_node(body.pool, body.node, verdict)
         return Outcome(tuple(refused))
 
+    # --- requests about spot stock ---------------------------------------------------------------
+
+    async def _stock(self, asked: Asked, body: r.SetStock) -> Outcome:
+        def verdict(last: StockChanged | None, now: datetime) -> StockChanged | None:
+            told = last is not None and last.request == asked.id
+            return None if told else _stock_fact(body, asked.id, now)
+
+        await self._journal.advance_stock(body.pool, item_name(body.zone, body.gpu_model), verdict)
+        return Outcome()
+
 
 # --- reading a request -------------------------------------------------------------------------
 
@@ -275,3 +288,9 @@ def _node_fact(body: r.NodeRequest, request: str, now: datetime) -> n.NodeFact:
         deadline = now + timedelta(seconds=body.notice_s)
         return n.NodeReclaiming(deadline=deadline, by=body.user, request=request)
     return _NODE_FACTS[type(body)](by=body.user, request=request)
+
+
+def _stock_fact(body: r.SetStock, request: str, now: datetime) -> StockChanged:
+    what = body.model_dump(exclude={"user", "notice_s"})
+    deadline = now + timedelta(seconds=body.notice_s)
+    return StockChanged(**what, deadline=deadline, by=body.user, request=request)

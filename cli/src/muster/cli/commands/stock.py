@@ -1,0 +1,83 @@
+"""`muster stock`: what of spot capacity can be had now, and what an operator says of it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from muster.cli import output
+from muster.cli.building import built
+from muster.cli.errors import Refusal
+from muster.cli.reach import reach
+from muster.cli.running import run
+from muster.cli.session import Session, session_of
+from muster.cli.texts import say
+from muster.cli.views.stock import item_document, shelf, stock_table
+from muster.cli.words import duration
+from muster.contracts import requests as r
+
+Pool = Annotated[str | None, typer.Option(help=say("option.pool"))]
+
+app = typer.Typer(add_completion=False, help=say("help.stock"), invoke_without_command=True)
+
+
+@app.callback()
+def stock(context: typer.Context, pool: Pool = None) -> None:
+    """Without a command: the list."""
+    if context.invoked_subcommand is None:
+        run(_list(session_of(context), pool))
+
+
+@app.command("set", help=say("help.stock.set"))
+def set_stock(
+    context: typer.Context,
+    zone: Annotated[str, typer.Option(help=say("option.stock.zone"))],
+    gpu_model: Annotated[str, typer.Option(help=say("option.stock.model"))],
+    gpus: Annotated[int | None, typer.Option(min=0, help=say("option.stock.gpus"))] = None,
+    withdrawn: Annotated[bool, typer.Option(help=say("option.stock.withdrawn"))] = False,
+    notice: Annotated[str, typer.Option(help=say("option.notice"))] = "30s",
+    price: Annotated[float | None, typer.Option(min=0, help=say("option.stock.price"))] = None,
+    currency: Annotated[str | None, typer.Option(help=say("option.stock.currency"))] = None,
+    network: Annotated[str | None, typer.Option(help=say("option.stock.network"))] = None,
+    pool: Annotated[str, typer.Option(help=say("option.pool"))] = "default",
+) -> None:
+    """Say what spot jobs may hold from now on."""
+    if (gpus is None) is not withdrawn:
+        raise typer.BadParameter(say("usage.stock"), param_hint="--gpus")
+    body = built(
+        r.SetStock,
+        user=session_of(context).user,
+        pool=pool,
+        zone=zone,
+        gpu_model=gpu_model,
+        gpus=gpus,
+        notice_s=round(duration(notice)),
+        price=price,
+        currency=currency,
+        network=network,
+    )
+    run(_set(session_of(context), body))
+
+
+async def _list(session: Session, pool: str | None) -> None:
+    async with reach(session) as muster:
+        items = shelf(await muster.stock(pool), await muster.nodes(pool), await muster.jobs())
+    if session.as_json:
+        output.document([item_document(item) for item in items])
+    elif items:
+        output.show(stock_table(items))
+    else:
+        output.line(say("stock.none"))
+
+
+async def _set(session: Session, body: r.SetStock) -> None:
+    what = f"{body.gpu_model} / {body.zone}"
+    async with reach(session) as muster:
+        answer = await muster.request(session.tenant_or_default, body)
+    if not answer.accepted:
+        raise Refusal("request", answer.violations, what=what)
+    if session.as_json:
+        output.document(answer)
+    else:
+        output.line(say("stock.done", what=what))
