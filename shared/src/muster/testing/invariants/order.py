@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import ClassVar
 
 from muster.domain.facts import Scheduled
@@ -18,7 +18,8 @@ class FirstInLineFirstServed(Invariant):
     number: ClassVar[str] = "I15"
     text: ClassVar[str] = (
         "Among jobs that need the same, none is placed while another one waits that stands before"
-        " it: by guarantee, class, priority, and time in the queue."
+        " it: by guarantee, class, and time in the queue, to which each point of priority adds ten"
+        " minutes."
     )
 
     def __init__(self, known: Known) -> None:
@@ -62,6 +63,7 @@ def _needs(state: JobState) -> tuple[object, ...]:
     )
 
 
-def _place(state: JobState) -> tuple[int, datetime, str, str]:
-    since = state.entered_at or state.since
-    return -(state.demand.priority or 0), since, state.tenant, state.job
+def _place(state: JobState) -> tuple[datetime, int, str, str]:
+    priority = state.demand.priority or 0
+    since = (state.entered_at or state.since) - timedelta(minutes=10) * priority
+    return since, -priority, state.job, state.tenant

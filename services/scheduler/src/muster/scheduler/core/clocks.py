@@ -6,22 +6,23 @@ from collections.abc import Collection, Iterator
 from datetime import datetime, timedelta
 
 from muster.domain.phases import Phase
-from muster.domain.state import DeadlineKind, JobState
+from muster.domain.state import DeadlineKind
 from muster.scheduler.core.leaving import hopeless_at
 from muster.scheduler.core.policy import Policy
-from muster.scheduler.core.rank import protected_until
+from muster.scheduler.core.rank import protected_until, shield
 from muster.scheduler.core.snapshot import JobKey, Listed, Snapshot, is_hold
 
 
 def next_at(snapshot: Snapshot, policy: Policy) -> datetime | None:
     """Return the first instant from now on at which the same log would give another plan."""
     return min(
-        (at for job in snapshot.jobs for at in _instants(job.state, policy) if at > snapshot.now),
+        (at for job in snapshot.jobs for at in _instants(job, policy) if at > snapshot.now),
         default=None,
     )
 
 
-def _instants(state: JobState, policy: Policy) -> Iterator[datetime]:
+def _instants(job: Listed, policy: Policy) -> Iterator[datetime]:
+    state = job.state
     if state.phase is Phase.QUEUED:
         yield from (at for at in (state.not_before, state.due(DeadlineKind.QUEUE)) if at)
         return
@@ -29,6 +30,8 @@ def _instants(state: JobState, policy: Policy) -> Iterator[datetime]:
     if is_hold(state) and plan:
         yield plan
     yield from (at for at in (hopeless_at(state), protected_until(state, policy)) if at)
+    if state.held and (kept := shield(job, policy)) and kept[0] >= 1:
+        yield kept[1]
 
 
 def overdue(job: Listed, now: datetime) -> datetime | None:

@@ -59,7 +59,7 @@ def explain_by(made: Plan, job: JobKey) -> Explanation:
         return _placed(made.snapshot, listed)
     blockers = tuple(_blockers(made, listed.state, verdict))
     helps = tuple(_helps(made, listed.state, verdict))
-    ahead = [one.key for one in in_order(made.snapshot)].index(job)
+    ahead = [one.key for one in in_order(made.snapshot, made.policy)].index(job)
     return Explanation(job, verdict.why, reason_of(made, listed, verdict), ahead, blockers, helps)
 
 

@@ -43,9 +43,9 @@ def plan(snapshot: Snapshot, policy: Policy) -> Plan:
     )
 
 
-def in_order(snapshot: Snapshot) -> list[Listed]:
+def in_order(snapshot: Snapshot, policy: Policy) -> list[Listed]:
     """Return the queue, first in line first."""
-    return sorted(snapshot.queued, key=lambda job: rank(job.state))
+    return sorted(snapshot.queued, key=lambda job: rank(job.state, policy))
 
 
 class Queue:
@@ -56,7 +56,7 @@ class Queue:
         self.verdicts: dict[JobKey, Verdict] = {}
         self.cursor: JobKey | None = None
         self._policy, self._now = made.policy, made.snapshot.now
-        self._waiting = in_order(made.snapshot)
+        self._waiting = in_order(made.snapshot, made.policy)
         self._skip_to: JobKey | None = None
         self._sure: JobKey | None = None
         self._never: dict[Shape, Verdict | None] = {}

@@ -9,7 +9,9 @@ from muster.domain.demand import ResourceClass
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """min_run_s: so long a job runs before a higher one may evict it; cool_down_s: the same for a
+    """age_s: one point of priority is worth so many seconds of waiting in the queue.
+
+    min_run_s: so long a job runs before a higher one may evict it; cool_down_s: the same for a
     job that was evicted before. Idle jobs have no such protection.
 
     on_spot: classes that may use nodes of spot capacity; a guaranteed job never does.
@@ -19,6 +21,7 @@ class Policy:
     max_singles: how many candidates are tried as the only victim.
     """
 
+    age_s: int = 600
     min_run_s: int = 0
     cool_down_s: int = 0
     on_spot: frozenset[ResourceClass] = frozenset({ResourceClass.SPOT, ResourceClass.IDLE})

@@ -25,7 +25,7 @@ from muster.scheduler.core.fitting import KNOWN_DOORS, Fitting, doors_of, reacha
 from muster.scheduler.core.leaving import Parting, seconds_left, worth_waiting
 from muster.scheduler.core.placement import Shortfall, place
 from muster.scheduler.core.policy import Policy
-from muster.scheduler.core.rank import Level, cause_for, level, may_evict, protected_until
+from muster.scheduler.core.rank import Level, cause_for, level, may_evict, protected_until, shielded
 from muster.scheduler.core.rooms import Kind, Known, Moved, Site, Sites, gathered
 from muster.scheduler.core.snapshot import JobKey, Listed, Snapshot, is_hold
 from muster.scheduler.core.upkeep import awaited_by, may_be_told_to_leave, upkeep
@@ -49,7 +49,7 @@ class Round:
         self._leaving: dict[JobKey, Parting] = {}
         self._touchable: dict[JobKey, Listed] = {}
         self._leavers: dict[JobKey, Candidate] = {}
-        self._victims: dict[tuple[Level, ResourceClass], list[Candidate]] = {}
+        self._victims: dict[tuple[Level, ResourceClass, bool], list[Candidate]] = {}
         self.fitting = Fitting(self.nodes, policy)
         self._looks = 0
         self._sites: dict[Hashable, Known] = {}
@@ -203,7 +203,8 @@ class Round:
 
     def _who_may_go(self, job: Listed) -> list[Candidate]:
         """Return whom a job may send off. Equals may send off the same ones."""
-        key = level(job.state), job.state.demand.resource_class
+        demand = job.state.demand
+        key = level(job.state), demand.resource_class, demand.guarantee
         known = self._victims.get(key)
         if known is None:
             helpful = (c for c in self._touchable.values() if self._may_take(job, c))
@@ -217,6 +218,8 @@ class Round:
 
     def _may_take(self, job: Listed, other: Listed) -> bool:
         if not may_evict(job.state, other.state):
+            return False
+        if shielded(other, job.state, self.policy, self.snapshot.now):
             return False
         spared = protected_until(other.state, self.policy)
         return spared is None or spared <= self.snapshot.now
