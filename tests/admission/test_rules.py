@@ -62,6 +62,25 @@ GOOD: list[dict[str, Any]] = [
     {"metrics": {"port": 65535, "path": "/metrics"}},
     {"storage": [{"volume": "v", "mount_path": "/data"}]},
     {"max_runtime_s": 1, "grace_s": 600},
+    {"resource": {"gpu_milli_per_replica": 1}},
+    {"resource": {"gpu_milli_per_replica": 999, "replicas": 3}},
+    {"resource": {"gpu_milli_per_replica": 0, "gpus_per_replica": 1}},
+    {"resource": {**IDLE, "gpu_milli_per_replica": 500}},
+    {**RAY, "resource": {"gpu_milli_per_replica": 500}, "ray": {"head": {"gpus": 1}}},
+    {"resource": {"gpu_model": "A100"}},
+    {"resource": {"gpu_model": "A100|NVIDIA H100 80GB"}},
+    {"resource": {"gpu_model": "|".join(f"m{n}" for n in range(16))}},
+    {"resource": {"gpu_model": "m" * 64}},
+    {"locality": {"level": "node"}},
+    {"locality": {"level": "zone", "mode": "required"}},
+    {"locality": {"level": "topology.example.com/switch"}},
+    {"locality": {"level": "a" * 63}},
+    {"locality": {"level": f"{'d' * 253}/{'k' * 63}"}},
+    {"tolerations": []},
+    {"tolerations": [{}]},
+    {"tolerations": [{"key": "dedicated"}, {"key": "example.com/gpu", "value": ""}]},
+    {"tolerations": [{"key": "dedicated", "value": "v" * 63}]},
+    {"tolerations": [{"key": f"k{n}"} for n in range(20)]},
 ]
 
 
@@ -190,6 +209,58 @@ BAD: list[tuple[dict[str, Any], str, str]] = [
         "E_RULE_TRIGGER",
         "notifications[0].trigger",
     ),
+    (
+        {"resource": {"gpu_milli_per_replica": -1}},
+        "E_GPU_SHARE",
+        "resource.gpu_milli_per_replica",
+    ),
+    (
+        {"resource": {"gpu_milli_per_replica": 1000}},
+        "E_GPU_SHARE",
+        "resource.gpu_milli_per_replica",
+    ),
+    (
+        {"resource": {"gpu_milli_per_replica": 0.5}},
+        "E_GPU_SHARE",
+        "resource.gpu_milli_per_replica",
+    ),
+    (
+        {"resource": {"gpu_milli_per_replica": True}},
+        "E_GPU_SHARE",
+        "resource.gpu_milli_per_replica",
+    ),
+    (
+        {"resource": {"gpu_milli_per_replica": 1, "gpus_per_replica": 1}},
+        "E_GPU_SHARE_WHOLE",
+        "resource.gpu_milli_per_replica",
+    ),
+    ({"resource": {"gpu_model": ""}}, "E_GPU_MODEL", "resource.gpu_model"),
+    ({"resource": {"gpu_model": "A100|"}}, "E_GPU_MODEL", "resource.gpu_model"),
+    ({"resource": {"gpu_model": "A100||H100"}}, "E_GPU_MODEL", "resource.gpu_model"),
+    ({"resource": {"gpu_model": "A100 | H100"}}, "E_GPU_MODEL", "resource.gpu_model"),
+    ({"resource": {"gpu_model": "A100|A100"}}, "E_GPU_MODEL", "resource.gpu_model"),
+    ({"resource": {"gpu_model": "m" * 65}}, "E_GPU_MODEL", "resource.gpu_model"),
+    (
+        {"resource": {"gpu_model": "|".join(f"m{n}" for n in range(17))}},
+        "E_GPU_MODEL",
+        "resource.gpu_model",
+    ),
+    ({"locality": {"level": ""}}, "E_LOCALITY_LEVEL", "locality.level"),
+    ({"locality": {}}, "E_LOCALITY_LEVEL", "locality.level"),
+    ({"locality": {"level": "a" * 64}}, "E_LOCALITY_LEVEL", "locality.level"),
+    ({"locality": {"level": f"{'d' * 254}/k"}}, "E_LOCALITY_LEVEL", "locality.level"),
+    ({"locality": {"level": "l" * 318}}, "E_LOCALITY_LEVEL", "locality.level"),
+    ({"locality": {"level": "Example.com/switch"}}, "E_LOCALITY_LEVEL", "locality.level"),
+    ({"locality": {"level": "same switch"}}, "E_LOCALITY_LEVEL", "locality.level"),
+    ({"locality": {"level": "switch-"}}, "E_LOCALITY_LEVEL", "locality.level"),
+    ({"locality": {"level": "node", "mode": "strict"}}, "E_LOCALITY_MODE", "locality.mode"),
+    ({"tolerations": [{"key": ""}]}, "E_TOLERATION", "tolerations[0].key"),
+    ({"tolerations": [{}, {"key": "a b"}]}, "E_TOLERATION", "tolerations[1].key"),
+    ({"tolerations": [{"value": "x"}]}, "E_TOLERATION", "tolerations[0].value"),
+    ({"tolerations": [{"key": "k", "value": "v" * 64}]}, "E_TOLERATION", "tolerations[0].value"),
+    ({"tolerations": [{"key": "k", "value": "a b"}]}, "E_TOLERATION", "tolerations[0].value"),
+    ({"tolerations": [{"key": f"k{n}"} for n in range(21)]}, "E_TOLERATIONS", "tolerations"),
+    ({"tolerations": "all"}, "E_TOLERATIONS", "tolerations"),
     ({"surprise": 1}, "E_UNKNOWN_FIELD", "surprise"),
     ({"resource": {"replica": 2}}, "E_UNKNOWN_FIELD", "resource.replica"),
 ]
@@ -205,6 +276,21 @@ def test_what_breaks_a_rule_is_named_with_its_field(
 def test_every_violation_is_reported_at_once() -> None:
     found = codes(name="A", image="", resource={"type": "x", "replicas": 0}, surprise=1)
     assert len(found) == 5
+
+
+def test_what_is_wrong_about_cards_places_and_taints_is_told_together() -> None:
+    found = codes(
+        resource={"gpus_per_replica": 1, "gpu_milli_per_replica": 500, "gpu_model": "A|A"},
+        locality={"level": "not a key"},
+        tolerations=[{"value": "x"}, {"key": "/"}],
+    )
+    assert found == [
+        ("E_GPU_SHARE_WHOLE", "resource.gpu_milli_per_replica"),
+        ("E_GPU_MODEL", "resource.gpu_model"),
+        ("E_LOCALITY_LEVEL", "locality.level"),
+        ("E_TOLERATION", "tolerations[0].value"),
+        ("E_TOLERATION", "tolerations[1].key"),
+    ]
 
 
 def test_a_misspelt_field_gets_a_hint_in_both_languages() -> None:

@@ -31,10 +31,15 @@ _CODES: tuple[tuple[str, str], ...] = (
     (r"resource\.type", "E_RESOURCE_TYPE"),
     (r"resource\.replicas", "E_REPLICAS"),
     (r"(resource\.gpus_per_replica|ray\.head\.gpus)", "E_SPEC"),
+    (r"resource\.gpu_milli_per_replica", "E_GPU_SHARE"),
     (r"(resource\.)?priority", "E_PRIORITY"),
     (r"resource\.stability_level", "E_STABILITY_LEVEL"),
     (r"node_policy\.type", "E_NODE_POLICY"),
     (r"node_policy\.nodes(\.\d+)?", "E_NODES_EMPTY"),
+    (r"locality\.level", "E_LOCALITY_LEVEL"),
+    (r"locality\.mode", "E_LOCALITY_MODE"),
+    (r"tolerations", "E_TOLERATIONS"),
+    (r"tolerations\.\d+\.(key|value)", "E_TOLERATION"),
     (r"auto_queue\.max_queue_hours", "E_MAX_QUEUE_HOURS"),
     (r"auto_queue\.(max_requeues|max_retries)", "E_MAX_REQUEUES"),
     (r"fault_tolerance\.max_retries", "E_MAX_RETRIES"),
@@ -55,6 +60,9 @@ _CODES: tuple[tuple[str, str], ...] = (
 _ONLY: dict[str, frozenset[str]] = {
     "E_IMAGE": frozenset({"missing", "string_too_short"}),
     "E_COMMAND": frozenset({"missing", "too_short", "tuple_type"}),
+    "E_LOCALITY_LEVEL": frozenset({"missing", "string_too_short", "string_too_long"}),
+    "E_TOLERATION": frozenset({"string_too_short", "string_too_long"}),
+    "E_TOLERATIONS": frozenset({"too_long", "tuple_type"}),
 }
 """Rules whose words speak of some complaints alone: being empty is not being too long."""
 

@@ -54,6 +54,42 @@ RULES: dict[str, tuple[str, str]] = {
         "GPUs per worker must be an integer between 0 and 64",
         "每个 Worker 的 GPU 数须为 0-64 之间的整数",
     ),
+    "E_GPU_SHARE": (
+        "a share of one GPU must be an integer between 0 and 999 thousandths (0 = none); for a"
+        " whole GPU set gpus_per_replica to 1",
+        "单卡共享份额须为 0-999 之间的整数（千分之一卡，0 表示不共享）；"
+        "需要整卡请将 gpus_per_replica 设为 1",
+    ),
+    "E_GPU_SHARE_WHOLE": (
+        "a worker takes whole GPUs or a share of one, not both; set gpus_per_replica or"
+        " gpu_milli_per_replica to 0",
+        "每个 Worker 只能使用整卡或共享一张卡，不能同时设置；"
+        "请将 gpus_per_replica 或 gpu_milli_per_replica 设为 0",
+    ),
+    "E_GPU_MODEL": (
+        "gpu_model must be one model or alternatives joined with |, such as A100|H100: 1-16"
+        " different models of 1-64 characters, no spaces at their ends, none empty",
+        "gpu_model 须为一个型号，或用 | 分隔的多个可选型号，如 A100|H100："
+        "1-16 个互不相同的型号，每个 1-64 个字符，首尾不能为空格，不能为空",
+    ),
+    "E_LOCALITY_LEVEL": (
+        "locality level must be node, zone or the key of a node label, such as"
+        " topology.example.com/switch",
+        "就近级别须为 node、zone 或节点标签的键，如 topology.example.com/switch",
+    ),
+    "E_LOCALITY_MODE": (
+        "locality mode must be required or preferred",
+        "就近模式须为 required 或 preferred",
+    ),
+    "E_TOLERATION": (
+        "a toleration names the key of a taint and perhaps its value; leave both out to tolerate"
+        " every taint; a value needs a key",
+        "容忍须填写污点的键，可再填写值；两者都不填表示容忍所有污点；填写值时必须填写键",
+    ),
+    "E_TOLERATIONS": (
+        "at most 20 tolerations, each with a key and a value as text",
+        "最多 20 条容忍，键和值均须为文本",
+    ),
     "E_IDLE_PRIORITY": (
         "priority cannot be set for idle resources; remove it",
         "闲时资源不支持设置优先级，请删除该字段",

@@ -86,13 +86,13 @@ class LocalitySpec(Strict):
     """How near to each other the workers are: on one "node", or under one value of a label."""
 
     mode: LocalityMode = LocalityMode.PREFERRED
-    level: Annotated[str, Field(min_length=1, max_length=316)]
+    level: Annotated[str, Field(min_length=1, max_length=317)]
 
 
 class TolerationSpec(Strict):
     """A taint that the job puts up with; no key = every taint, no value = any value."""
 
-    key: Annotated[str, Field(min_length=1, max_length=316)] | None = None
+    key: Annotated[str, Field(min_length=1, max_length=317)] | None = None
     value: Annotated[str, Field(max_length=63)] | None = None
 
 

@@ -32,12 +32,21 @@ _OWN_RULES = {"labels", "display_name"}
 _NUL, _CONTROL = re.compile(r"\x00"), re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _FREE = re.compile(r"command\[\d+\]|environment\[\d+\]\.value|description|ray\.runtime_env")
 _LABEL = re.compile(r"[\w .:=+\-@/]*")
+_WORD = r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+_HOST = r"[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?"
+_NODE_KEY = re.compile(rf"(?:{_HOST}/)?{_WORD}")
+"""The key of a node's label or taint: a name of at most 63 characters, perhaps behind a domain."""
+_NODE_VALUE = re.compile(rf"(?:{_WORD})?")
+MODELS = 16
+MODEL_LENGTH = 64
 
 
 def violations_of(spec: JobSpec, root: str = "$.spec") -> tuple[Violation, ...]:
     """Return everything that is wrong with a well-formed specification."""
     rules = (
         _resource,
+        _gpus,
+        _near,
         _queue,
         _nodes,
         _faults,
@@ -78,6 +87,36 @@ def _resource(spec: JobSpec, root: str) -> Iterator[Violation]:
         yield violation("E_STABILITY_LEVEL", f"{root}.stability_level")
     if resource.type is ResourceClass.SPOT and resource.guarantee:
         yield violation("E_SPOT_GUARANTEE", f"{root}.guarantee")
+
+
+def _gpus(spec: JobSpec, root: str) -> Iterator[Violation]:
+    """Whole GPUs or a share of one; a Ray head may have whole ones beside workers that share."""
+    resource, root = spec.resource, f"{root}.resource"
+    if resource.gpus_per_replica and resource.gpu_milli_per_replica:
+        yield violation("E_GPU_SHARE_WHOLE", f"{root}.gpu_milli_per_replica")
+    if resource.gpu_model is not None and not _models(resource.gpu_model):
+        yield violation("E_GPU_MODEL", f"{root}.gpu_model")
+
+
+def _models(text: str) -> bool:
+    models = text.split("|")
+    return len(models) <= MODELS and len(set(models)) == len(models) and all(map(_model, models))
+
+
+def _model(text: str) -> bool:
+    return 1 <= len(text) <= MODEL_LENGTH and text == text.strip()
+
+
+def _near(spec: JobSpec, root: str) -> Iterator[Violation]:
+    """Names of levels and taints that a node can have at all."""
+    if spec.locality and not _NODE_KEY.fullmatch(spec.locality.level):
+        yield violation("E_LOCALITY_LEVEL", f"{root}.locality.level")
+    for index, toleration in enumerate(spec.tolerations):
+        key, value, where = toleration.key, toleration.value, f"{root}.tolerations[{index}]"
+        if key is not None and not _NODE_KEY.fullmatch(key):
+            yield violation("E_TOLERATION", f"{where}.key")
+        if value is not None and (key is None or not _NODE_VALUE.fullmatch(value)):
+            yield violation("E_TOLERATION", f"{where}.value")
 
 
 def _nodes(spec: JobSpec, root: str) -> Iterator[Violation]:
