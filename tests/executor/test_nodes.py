@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
+
 from muster.domain.nodes import (
+    ForeignUse,
     NodeChanged,
     NodeCondition,
     NodeFact,
     NodeJoined,
     NodeLeft,
+    NodeOccupied,
     NodeReclaiming,
     NodeShape,
     NodeState,
 )
-from muster.executor.core.nodes import Shown, next_fact
+from muster.executor.core.nodes import Shown, next_fact, told
 from tests.support.lives import START
 
 SHAPE = NodeShape(gpus=8, gpu_model="x", cpus=8, memory_mib=1024, spot=True)
@@ -58,3 +62,54 @@ def test_a_notice_of_reclaim_is_told_once_and_again_when_it_is_nearer() -> None:
     told = node(NodeCondition.RECLAIMING, deadline=SOON)
     assert fact(told, Shown(SHAPE, SOON)) is None
     assert fact(told, Shown(SHAPE, START)) == NodeReclaiming(deadline=START)
+
+
+def use(cpus: float = 0, memory_mib: int = 0, **more: object) -> ForeignUse:
+    return ForeignUse(cpus=cpus, memory_mib=memory_mib, **more)  # type: ignore[arg-type]
+
+
+def test_what_others_take_is_told_when_it_changes_and_with_the_node_itself() -> None:
+    busy = use(gpus=4)
+    assert fact(None, Shown(SHAPE, foreign=busy)) == NodeJoined(
+        pool="p", node="n1", cluster="c", shape=SHAPE, foreign=busy
+    )
+    assert fact(node(), Shown(SHAPE, foreign=busy)) == NodeOccupied(foreign=busy)
+    assert fact(node(foreign=busy), Shown(SHAPE, foreign=busy)) is None
+    assert fact(node(foreign=busy), Shown(SHAPE)) == NodeOccupied(foreign=None)
+    assert fact(node(foreign=None), Shown(SHAPE, foreign=use())) is None
+
+
+def test_a_notice_of_reclaim_does_not_wait_for_foreign_use() -> None:
+    assert fact(node(), Shown(SHAPE, SOON, use(gpus=1))) == NodeReclaiming(deadline=SOON)
+    told_of = node(NodeCondition.RECLAIMING, deadline=SOON)
+    assert fact(told_of, Shown(SHAPE, SOON, use(gpus=1))) == NodeOccupied(foreign=use(gpus=1))
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "said"),
+    [
+        (None, use(0.2, 1), use(1, 1024)),
+        (None, use(1, 1024), use(1, 1024)),
+        (use(1, 1024), use(1.01, 1025), use(2, 2048)),  # more is told at once
+        (use(2, 2048), use(0.9, 900), use(2, 2048)),  # a little less is not
+        (use(2, 2048), use(1, 1024), use(2, 2048)),
+        (use(3, 3072), use(1, 1024), use(1, 1024)),  # much less is
+        (use(2, 2048), use(gpus=1), use(gpus=1)),
+        (use(2), use(1.5, extended={"rdma": 1, "none": 0}), use(2, extended={"rdma": 1})),
+        (use(1, gpus=2), use(1, gpus=1), use(1, gpus=1)),  # GPUs exactly
+    ],
+)
+def test_foreign_use_is_told_in_steps(
+    before: ForeignUse | None, now: ForeignUse, said: ForeignUse
+) -> None:
+    assert told(before, now) == said
+
+
+def test_use_that_trembles_about_a_limit_is_told_once() -> None:
+    last: ForeignUse | None = None
+    words = []
+    for cpus in (0.9, 1.1, 0.9, 1.1, 1.0, 1.2, 0.8):
+        last = told(last, use(cpus))
+        words.append(last)
+    assert words == [use(1), *[use(2)] * 6]
+    assert last == use(2)

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -24,15 +25,17 @@ from tests.support.eventually import eventually
 
 _EXECUTOR = """
 import asyncio, json, sys
+from dataclasses import replace
 from pathlib import Path
 from muster.executor.backends import Launch, WorkerKey
 from muster.executor.backends.local import LocalBackend, NodeConfig
 
 async def main():
-    state, command = json.loads(sys.argv[1])
+    state, command, more = json.loads(sys.argv[1])
     backend = LocalBackend(Path(state), [NodeConfig(name="node-1", gpus=4)])
     key = WorkerKey("job", 1, "worker-0")
-    await backend.launch([Launch(key, "node-1", 1, tuple(command), {}, 0, 1, 0, "worker-0")])
+    launch = Launch(key, "node-1", 1, tuple(command), {}, 0, 1, 0, "worker-0")
+    await backend.launch([replace(launch, **more)])
     print("launched", flush=True)
     await asyncio.Event().wait()
 
@@ -63,14 +66,14 @@ def stranger() -> Iterator[subprocess.Popen[bytes]]:
 
 
 async def launched_by_an_executor_that_dies(
-    cluster: LocalCluster, command: tuple[str, ...]
+    cluster: LocalCluster, command: tuple[str, ...], **more: object
 ) -> None:
     """Launch from another process and kill that process the hard way, with all its session."""
     executor = await asyncio.create_subprocess_exec(
         sys.executable,
         "-c",
         _EXECUTOR,
-        json.dumps([str(cluster.state_dir), command]),
+        json.dumps([str(cluster.state_dir), command, more]),
         stdout=asyncio.subprocess.PIPE,
         start_new_session=True,
     )
@@ -112,6 +115,22 @@ async def test_a_killed_executor_takes_no_worker_with_it_and_misses_no_exit(
     await backend.signal([KEY], DEADLINE)
     assert (await until(backend, KEY, *ENDED)).exit_code == 7
     assert cluster.told(KEY) == [DEADLINE]
+
+
+async def test_a_killed_executor_leaves_behind_which_gpu_a_shared_card_is(
+    cluster: LocalCluster, backend: LocalBackend
+) -> None:
+    holder = worker(("sleep", "1000"), job="holder", gpus=1)
+    await backend.launch([holder])
+    share = {"gpus": 0, "gpu_milli": 500, "card": 0}
+    await launched_by_an_executor_that_dies(cluster, cluster.stops_when_told(), **share)
+    await backend.kill([holder.key])
+    await until(backend, holder.key, *ENDED)
+    joins = replace(worker(cluster.shows_environment(), job="joins"), gpu_milli=500, card=0)
+    await cluster.backend().launch([joins])
+    seen = await eventually(lambda: cluster.environment(joins.key))
+    assert seen is not None
+    assert seen["CUDA_VISIBLE_DEVICES"] == "1"
 
 
 async def test_an_exit_while_no_executor_lives_is_learnt_by_the_next(

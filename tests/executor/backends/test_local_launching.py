@@ -12,6 +12,7 @@ import pytest
 from muster.domain.errors import Permanent, Temporary
 from muster.executor.backends import Launch, WorkerKey
 from muster.executor.backends.local import LocalBackend, NodeConfig
+from muster.executor.backends.local.nodes import ForeignConfig
 from muster.executor.backends.refusals import RefusalCode, Refused
 from tests.contract.backend_suite import ENDED, end_all, logged, until, worker
 from tests.executor.backends.local_cluster import LocalCluster
@@ -137,6 +138,76 @@ async def test_racing_executors_never_share_a_gpu(
     assert results == [None] * 4
     with pytest.raises(Refused, match="0 free"):
         await backend.launch(launches[:1])
+
+
+def sharing(
+    cluster: LocalCluster, job: str, card: int, milli: int, command: tuple[str, ...] = WAITS
+) -> Launch:
+    """A launch of one worker that shares a card."""
+    return replace(worker(command, job=job), card=card, gpu_milli=milli)
+
+
+async def test_workers_on_one_shared_card_see_one_gpu_and_their_shares(
+    cluster: LocalCluster, backend: LocalBackend
+) -> None:
+    one = sharing(cluster, "one", 0, 400)
+    two = sharing(cluster, "two", 0, 600, cluster.shows_environment())
+    other = sharing(cluster, "other", 1, 600, cluster.shows_environment())
+    await backend.launch([worker(WAITS, job="first", gpus=1), one])
+    await backend.launch([two, other])
+    seen = [await environment(cluster, each.key) for each in (two, other)]
+    shown = [(each["CUDA_VISIBLE_DEVICES"], each["MUSTER_GPU_MILLI"]) for each in seen]
+    assert shown == [("1", "600"), ("2", "600")]
+    with pytest.raises(Refused, match="3 needed"):
+        await backend.launch([worker(WAITS, job="greedy", gpus=3)])
+
+
+async def test_a_shared_card_keeps_its_gpu_although_who_opened_it_has_left(
+    cluster: LocalCluster, backend: LocalBackend
+) -> None:
+    first = worker(WAITS, job="first", gpus=2)
+    opened, joined = sharing(cluster, "opened", 0, 100), sharing(cluster, "joined", 0, 100)
+    await backend.launch([first])
+    await backend.launch([opened])
+    await backend.launch([joined])
+    await backend.kill([opened.key, first.key])
+    await until(backend, opened.key, *ENDED)
+    await until(backend, first.key, *ENDED)
+    late = sharing(cluster, "late", 0, 800, cluster.shows_environment())
+    whole = worker(cluster.shows_environment(), job="whole", gpus=3)
+    await cluster.backend().launch([late, whole])  # a new executor, which knows nothing
+    seen = [await environment(cluster, each.key) for each in (late, whole)]
+    assert [each["CUDA_VISIBLE_DEVICES"] for each in seen] == ["2", "0,1,3"]
+    assert seen[1]["MUSTER_GPU_MILLI"] == "3000"
+
+
+async def test_a_share_that_is_not_there_is_refused_and_the_job_is_not_to_blame(
+    cluster: LocalCluster, backend: LocalBackend
+) -> None:
+    await backend.launch([worker(WAITS, job="whole", gpus=3), sharing(cluster, "a", 0, 700)])
+    with pytest.raises(Refused, match="400 thousandths left for shared card 0") as refused:
+        await backend.launch([sharing(cluster, "b", 0, 400)])
+    assert not refused.value.blames_job
+    await backend.launch([sharing(cluster, "c", 0, 300)])
+
+
+async def test_what_others_take_is_given_to_nobody(cluster: LocalCluster) -> None:
+    node = NodeConfig(name="node-1", gpus=4, cpus=4, foreign=ForeignConfig(gpus=3))
+    backend = LocalBackend(cluster.state_dir, [node])
+    with pytest.raises(Refused, match=r"1 free GPU\(s\), 2 needed"):
+        await backend.launch([worker(WAITS, gpus=2)])
+    await backend.launch([sharing(cluster, "a", 0, 700)])
+    with pytest.raises(Refused, match="shared card 1"):
+        await backend.launch([sharing(cluster, "b", 1, 100)])
+
+
+async def test_shown_workers_tell_how_many_gpus_they_are_on(
+    cluster: LocalCluster, backend: LocalBackend
+) -> None:
+    launches = [worker(WAITS, job="whole", gpus=2), sharing(cluster, "share", 0, 1)]
+    await backend.launch([*launches, worker(WAITS, job="none")])
+    shown = {each.key.job: each.gpus for each in await backend.observe()}
+    assert shown == {"whole": 2, "share": 1, "none": 0}
 
 
 @pytest.mark.parametrize(

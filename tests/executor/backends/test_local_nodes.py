@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from muster.domain.errors import Temporary
+from muster.domain.nodes import ForeignUse, Taint, TaintEffect
 from muster.executor.backends.local import (
     InvalidNodes,
     LocalBackend,
@@ -16,6 +17,15 @@ from muster.executor.backends.local import (
     load_nodes,
     virtual_nodes,
 )
+
+MORE = """
+- name: gpu-1
+  gpus: 4
+  labels: {topology.example.com/switch: s1}
+  extended: {rdma: 2}
+  taints: [{key: dedicated, value: vision}, {key: slow, effect: PreferNoSchedule}]
+  foreign: {gpus: 1, cpus: 0.5, memory_mib: 100}
+"""
 
 GOOD = """
 - {name: gpu-1, gpus: 8, gpu_model: A100, cpus: 64, memory_mib: 512000, labels: {rack: r1}}
@@ -37,6 +47,17 @@ async def test_nodes_are_shown_as_the_file_has_them(tmp_path: Path) -> None:
     assert second.reclaim_at == datetime(2031, 5, 6, 7, 8, 9, tzinfo=UTC)
 
 
+async def test_a_node_has_taints_other_resources_and_foreign_use(tmp_path: Path) -> None:
+    backend = LocalBackend(tmp_path / "state", write(tmp_path / "nodes.yaml", MORE))
+    (node,) = await backend.nodes()
+    assert node.taints == (
+        Taint(key="dedicated", value="vision"),
+        Taint(key="slow", effect=TaintEffect.PREFER_NO_SCHEDULE),
+    )
+    assert (node.extended, node.labels) == ({"rdma": 2}, {"topology.example.com/switch": "s1"})
+    assert node.foreign == ForeignUse(gpus=1, cpus=0.5, memory_mib=100)
+
+
 @pytest.mark.parametrize(
     ("text", "path", "words"),
     [
@@ -52,6 +73,17 @@ async def test_nodes_are_shown_as_the_file_has_them(tmp_path: Path) -> None:
         ("- {name: a, reclaim_at: 2031-05-06T07:08:09}", "$[0].reclaim_at", "add Z for UTC"),
         ("- {name: a}\n- {name: a}", "$", "name a is given to more than one node"),
         ("nodes: 3", "$", "must be a list of nodes"),
+        ("- {name: a, taints: [{value: b}]}", "$[0].taints[0].key", "is required; add it"),
+        ("- {name: a, taints: [{key: ''}]}", "$[0].taints[0].key", "at least 1 character"),
+        (f"- {{name: a, taints: [{{key: {'k' * 318}}}]}}", "$[0].taints[0].key", "at most 317"),
+        (
+            "- {name: a, taints: [{key: b, effect: Never}]}",
+            "$[0].taints[0].effect",
+            "must be one of 'NoSchedule'",
+        ),
+        ("- {name: a, foreign: {gpus: -1}}", "$[0].foreign.gpus", "must be at least 0"),
+        ("- {name: a, extended: {rdma: -1}}", "$[0].extended.rdma", "must be at least 0"),
+        ("- {name: a, labels: 7}", "$[0].labels", "must be names with values"),
         ("- a", "$[0]", "must be a node with fields"),
         ("- {name: a", "$", "is not valid YAML"),
     ],

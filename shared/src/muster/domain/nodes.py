@@ -100,13 +100,14 @@ class NodeFact(Frozen):
 
 
 class NodeJoined(NodeFact):
-    """The node is there (again), with this shape."""
+    """The node is there (again), with this shape; foreign: what others take there already."""
 
     event: ClassVar[str] = "joined"
     pool: Token
     node: str
     cluster: str
     shape: NodeShape
+    foreign: ForeignUse | None = None
 
 
 class NodeChanged(NodeFact):
@@ -202,7 +203,12 @@ def evolve_node(
         if not isinstance(fact, NodeJoined):
             raise IllegalEdge(f"{fact.event} cannot come before joined")
         return NodeState(
-            pool=fact.pool, node=fact.node, cluster=fact.cluster, shape=fact.shape, since=at
+            pool=fact.pool,
+            node=fact.node,
+            cluster=fact.cluster,
+            shape=fact.shape,
+            foreign=fact.foreign,
+            since=at,
         )
     changes = _NODE_EFFECTS[type(fact)](state, fact)
     changes["version"] = state.version + 1
@@ -234,6 +240,7 @@ _NODE_EFFECTS: dict[type[NodeFact], Callable[[NodeState, Any], dict[str, Any]]] 
     NodeJoined: lambda s, f: {
         "shape": f.shape,
         "cluster": f.cluster,
+        "foreign": f.foreign,
         "condition": NodeCondition.READY,
         "deadline": None,
     },

@@ -43,6 +43,7 @@ from muster.executor.core.reconcile import (
 from muster.executor.core.view import Seen, View, Worker
 from muster.executor.holder import Holder
 from muster.executor.launches import Launches, MissingSecret
+from muster.executor.leftovers import Leftovers, with_leftovers
 from muster.executor.settings import ExecutorSettings
 from muster.executor.watch import Watch
 from muster.log import Recorded
@@ -75,6 +76,7 @@ class Handlers:
         self.watch = Watch(journal.log, settings.pool, settings.cluster)
         self.holder = Holder(journal, settings.cluster)
         self.deadlines = Deadlines(Owner.EXECUTOR, journal.log, journal.clock, self.on_time)
+        self._leftovers = Leftovers(backend, self.watch, journal.log)
         self._specs: dict[str, JobSpec] = {}
         self._busy: set[str] = set()
         self._again: set[str] = set()
@@ -281,7 +283,9 @@ class Handlers:
         """Tell the log which nodes the cluster has."""
         if not self.watch.caught_up or not await self.holder.holds():
             return
-        shown = {each.node: _shown(each) for each in await self._backend.nodes()}
+        leftover = await self._leftovers.gpus()
+        nodes = await self._backend.nodes()
+        shown = {each.node: _shown(each, leftover[each.node]) for each in nodes}
         for name in sorted(shown.keys() | self.watch.nodes.keys()):
             known = self.watch.nodes.get(name)
             if known is None or known.cluster == self._settings.cluster:
@@ -299,7 +303,7 @@ class Handlers:
             await self._journal.advance_node(pool, name, decide)
 
 
-def _shown(facts: NodeFacts) -> node_core.Shown:
+def _shown(facts: NodeFacts, leftover: int) -> node_core.Shown:
     shape = NodeShape(
         gpus=facts.gpus,
         gpu_model=facts.gpu_model,
@@ -308,8 +312,10 @@ def _shown(facts: NodeFacts) -> node_core.Shown:
         spot=facts.spot,
         zone=facts.zone,
         labels=dict(facts.labels),
+        extended=dict(facts.extended),
+        taints=facts.taints,
     )
-    return node_core.Shown(shape, facts.reclaim_at)
+    return node_core.Shown(shape, facts.reclaim_at, with_leftovers(facts.foreign, leftover))
 
 
 def _started_after(worker: Observed, fence: datetime | None) -> bool:

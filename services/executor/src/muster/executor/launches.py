@@ -49,6 +49,8 @@ class Launches:
                         world_size=len(order),
                         local_rank=local[node],
                         leader=order[0],
+                        gpu_milli=state.demand.role_of(name).gpu_milli,
+                        card=state.cards.get(name),
                     )
                 )
             local[node] += 1

@@ -19,6 +19,7 @@ class Watch:
     """jobs: those of the pool that are not over or still hold something, by id.
 
     tenants: job -> tenant of every job that was ever seen, for workers that outlived their job.
+    position: every event of the log up to here was read.
     """
 
     def __init__(self, log: EventLog, pool: str, cluster: str) -> None:
@@ -30,6 +31,7 @@ class Watch:
         self.nodes: dict[str, NodeState] = {}
         self._fences: dict[str, datetime] = {}
         self.epoch = 0
+        self.position = 0
         self.caught_up = False
 
     async def read(self) -> list[JobState]:
@@ -43,6 +45,8 @@ class Watch:
             for item in page:
                 if isinstance(item, Recorded):
                     self._note(item, freed)
+            self.position = self._follower.position
+        self.position = self._follower.position
         self.caught_up = self.caught_up or end is None or self._follower.position >= end
         return freed
 
@@ -72,6 +76,14 @@ class Watch:
             self.jobs[state.job] = state
         else:
             self.jobs.pop(state.job, None)
+
+    def held(self) -> dict[tuple[str, str], tuple[str, ...]]:
+        """Return which workers stand in the books: (job, node) -> their names."""
+        return {
+            (state.job, node): workers
+            for state in self.jobs.values()
+            for node, workers in state.held.items()
+        }
 
     def waiting_for(self, victim: str) -> list[JobState]:
         """Jobs whose start waits for this victim to be gone."""

@@ -15,6 +15,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
+from muster.domain.nodes import ForeignUse, Taint
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class WorkerKey:
@@ -30,6 +32,7 @@ class NodeFacts:
     """What a cluster says about one node. Amounts: whole GPUs, CPU cores, MiB of memory.
 
     reclaim_at: when its owner takes the node back, if that was announced.
+    foreign: what work that is not Muster's takes there, for as long as its processes are there.
     """
 
     node: str
@@ -41,6 +44,9 @@ class NodeFacts:
     zone: str = "default"
     labels: Mapping[str, str] = field(default_factory=dict)
     reclaim_at: datetime | None = None
+    extended: Mapping[str, int] = field(default_factory=dict)
+    taints: tuple[Taint, ...] = ()
+    foreign: ForeignUse | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +54,9 @@ class Launch:
     """One worker to start. `env` is complete but for what only the backend knows (devices, port).
 
     workdir: absolute path where the command starts; None leaves it to the backend.
+    gpu_milli: thousandths of one GPU that it shares; card: the number of that shared card among
+    those of its node. The backend maps the number to a GPU that is the same for all workers on it,
+    for as long as one of them lives, and that no worker with whole GPUs has.
     """
 
     key: WorkerKey
@@ -60,6 +69,8 @@ class Launch:
     local_rank: int
     leader: str  # the worker whose address every worker gets as MASTER_ADDR / MASTER_PORT
     workdir: str | None = None
+    gpu_milli: int = 0
+    card: int | None = None
 
 
 class WorkerStatus(StrEnum):
@@ -77,6 +88,7 @@ class Observed:
 
     exit_code is 0-255, or 128+n when signal n ended the process; None unless EXITED.
     address: where the attempt's other workers reach it: `host`; for the leader `host:port`.
+    gpus: how many GPUs it is on; a shared one counts as one.
     """
 
     key: WorkerKey
@@ -87,6 +99,7 @@ class Observed:
     ended_at: datetime | None = None
     log_path: str | None = None
     address: str | None = None
+    gpus: int = 0
 
 
 class Backend(Protocol):

@@ -23,11 +23,15 @@ class RefusalCode(StrEnum):
     WORKDIR_NOT_FOUND = "WORKDIR_NOT_FOUND"
     NODE_UNKNOWN = "NODE_UNKNOWN"
     NO_FREE_GPUS = "NO_FREE_GPUS"
+    NO_FREE_SHARE = "NO_FREE_SHARE"
 
     @property
     def blames_job(self) -> bool:
         """Whether only a changed job can be started."""
-        return self not in (RefusalCode.NODE_UNKNOWN, RefusalCode.NO_FREE_GPUS)
+        return self not in _CLUSTERS
+
+
+_CLUSTERS = (RefusalCode.NODE_UNKNOWN, RefusalCode.NO_FREE_GPUS, RefusalCode.NO_FREE_SHARE)
 
 
 _TEXTS: dict[RefusalCode, tuple[str, str]] = {
@@ -58,6 +62,11 @@ _TEXTS: dict[RefusalCode, tuple[str, str]] = {
     RefusalCode.NO_FREE_GPUS: (
         "node {node} has {free} free GPU(s), {wanted} needed: earlier workers still hold the rest",
         "节点 {node} 空闲 GPU 为 {free} 个，需要 {wanted} 个：其余仍被先前的 Worker 占用",
+    ),
+    RefusalCode.NO_FREE_SHARE: (
+        "node {node} has no GPU with {wanted} thousandths left for shared card {card}: earlier"
+        " workers still hold them",
+        "节点 {node} 没有 GPU 可为共享卡 {card} 提供 {wanted}/1000 的份额：仍被先前的 Worker 占用",
     ),
 }
 

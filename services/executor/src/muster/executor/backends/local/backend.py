@@ -146,6 +146,7 @@ def _observed(entry: Entry) -> Observed:
         ended_at=_instant(record.ended_at) if record else None,
         log_path=plan.log,
         address=f"{LOOPBACK}:{plan.port}" if plan.leads else LOOPBACK,
+        gpus=len(plan.slots),
     )
 
 

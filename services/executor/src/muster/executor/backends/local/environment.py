@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from muster.executor.backends import Launch
+from muster.executor.backends.local.cards import WHOLE
 from muster.executor.backends.local.placement import LOOPBACK
 
 _INHERITED = (
@@ -60,5 +61,6 @@ def _ours(launch: Launch, port: int, devices: str, stop_file: Path) -> dict[str,
         "MUSTER_ATTEMPT": str(key.attempt),
         "MUSTER_WORKER": key.worker,
         "MUSTER_NODE": launch.node,
+        "MUSTER_GPU_MILLI": str(launch.gpu_milli or launch.gpus * WHOLE),
         "MUSTER_STOP_FILE": str(stop_file),
     }

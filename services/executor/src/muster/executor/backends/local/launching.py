@@ -1,4 +1,4 @@
-"""From launches to folders: refuse what cannot run, choose slots and ports, write everything down.
+"""From launches to folders: refuse what cannot run, choose GPUs and ports, write everything down.
 
 All of the new workers are planned before the first folder appears, under the lock of the state
 directory, so that a gang is refused whole and two executors never choose the same GPU. It starts
@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from muster.executor.backends import Launch, WorkerKey
+from muster.executor.backends.local.cards import Gpus
 from muster.executor.backends.local.census import Entry
 from muster.executor.backends.local.environment import worker_environment
 from muster.executor.backends.local.nodes import NodeConfig
-from muster.executor.backends.local.placement import free_port, free_slots
+from muster.executor.backends.local.placement import free_port
 from muster.executor.backends.local.records import NAME_LIMIT, Plan, Records, folder_name
 from muster.executor.backends.refusals import Refusal, RefusalCode, Refused, refusal
 
@@ -37,16 +38,17 @@ class Prepared:
 
 
 class Ledger:
-    """Which slots and ports are given away; grows while one call chooses."""
+    """Which GPUs and ports are given away; grows while one call chooses."""
 
     def __init__(self, entries: Iterable[Entry]) -> None:
-        self.slots: defaultdict[str, set[int]] = defaultdict(set)
+        self.gpus: defaultdict[str, Gpus] = defaultdict(Gpus)
         self.ports: dict[tuple[str, int], int] = {}
         self._live_ports: set[int] = set()
         for entry in entries:
             self.ports[_attempt(entry.key)] = entry.plan.port
             if not entry.ended:
-                self.slots[entry.plan.node].update(entry.plan.slots)
+                plan = entry.plan
+                self.gpus[plan.node].hold(plan.slots, plan.card, plan.milli)
                 self._live_ports.add(entry.plan.port)
 
     def port(self, key: WorkerKey) -> int:
@@ -98,11 +100,10 @@ class Launching:
             return refusal(RefusalCode.BAD_NAME, worker, name=shown, limit=NAME_LIMIT)
         if node is None:
             return refusal(RefusalCode.NODE_UNKNOWN, worker, node=launch.node)
-        free = free_slots(node.gpus, ledger.slots[launch.node])
-        if len(free) < launch.gpus:
-            counts = {"free": len(free), "wanted": launch.gpus}
-            return refusal(RefusalCode.NO_FREE_GPUS, worker, node=launch.node, **counts)
-        slots, port = free[: launch.gpus], ledger.port(launch.key)
+        slots = _gpus(launch, node, ledger.gpus[launch.node])
+        if isinstance(slots, Refusal):
+            return slots
+        port = ledger.port(launch.key)
         env = worker_environment(
             launch,
             port=port,
@@ -113,7 +114,7 @@ class Launching:
         workdir = Path(launch.workdir) if launch.workdir else self._workdir
         if (objection := _objection(launch, env, workdir)) is not None:
             return objection
-        ledger.slots[launch.node].update(slots)
+        ledger.gpus[launch.node].hold(slots, launch.card, launch.gpu_milli)
         log = str(self._records.log_of(launch.key))
         command: Command = {
             "args": list(launch.command),
@@ -122,7 +123,28 @@ class Launching:
             "log": log,
         }
         leads = launch.leader == worker
-        return Prepared(name, Plan(launch.node, slots, port, leads, log), command)
+        plan = Plan(launch.node, slots, port, leads, log, launch.gpu_milli, launch.card)
+        return Prepared(name, plan, command)
+
+
+def _gpus(launch: Launch, node: NodeConfig, gpus: Gpus) -> tuple[int, ...] | Refusal:
+    """Choose the GPUs of a worker, or the one that its shared card is."""
+    foreign = node.foreign.gpus if node.foreign else 0
+    if launch.gpu_milli:
+        shared = gpus.share(launch.card, launch.gpu_milli, node.gpus, foreign)
+        if shared is not None:
+            return (shared,)
+        wanted = {"wanted": launch.gpu_milli, "card": launch.card}
+        return _refused(RefusalCode.NO_FREE_SHARE, launch, **wanted)
+    free = gpus.free(node.gpus, foreign)
+    if len(free) < launch.gpus:
+        counts = {"free": len(free), "wanted": launch.gpus}
+        return _refused(RefusalCode.NO_FREE_GPUS, launch, **counts)
+    return free[: launch.gpus]
+
+
+def _refused(code: RefusalCode, launch: Launch, **details: object) -> Refusal:
+    return refusal(code, launch.key.worker, node=launch.node, **details)
 
 
 def _objection(launch: Launch, env: Mapping[str, str], workdir: Path) -> Refusal | None:

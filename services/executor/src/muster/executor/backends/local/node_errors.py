@@ -30,6 +30,19 @@ _RULES: dict[str, tuple[str, str]] = {
     "greater_than": ("must be greater than {gt}; raise it", "必须大于 {gt}；请调大"),
     "greater_than_equal": ("must be at least {ge}; raise it", "不得小于 {ge}；请调大"),
     "timezone_aware": ("needs a time zone; add Z for UTC", "缺少时区；UTC 时间请加 Z"),
+    "string_too_short": (
+        "must have at least {min_length} character; write it down",
+        "至少 {min_length} 个字符；请填写",
+    ),
+    "string_too_long": (
+        "must have at most {max_length} characters; shorten it",
+        "最多 {max_length} 个字符；请缩短",
+    ),
+    "enum": ("must be one of {expected}; choose one", "必须是 {expected} 之一；请选择其一"),
+    "dict_type": (
+        "must be names with values, such as {{zone: east}}",
+        "必须是名称与值的映射，例如 {{zone: east}}",
+    ),
     "list_type": (
         "must be a list of nodes, such as\n    {example}",
         "必须是节点列表，例如\n    {example}",

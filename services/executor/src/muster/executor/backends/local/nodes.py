@@ -22,6 +22,7 @@ from pydantic_core import PydanticCustomError
 
 from muster.domain.errors import Permanent, Temporary
 from muster.domain.model import Strict, Token
+from muster.domain.nodes import ForeignUse, Taint, TaintEffect
 from muster.domain.violations import Violation
 from muster.executor.backends import NodeFacts
 from muster.executor.backends.local.node_errors import violations_of
@@ -31,9 +32,31 @@ VIRTUAL_MODEL = "virtual"
 _REAL_GPU = re.compile(r"^GPU \d+: (?P<model>.+?)(?: \(UUID: .*\))?$")
 
 
+Key = Annotated[str, Field(min_length=1, max_length=317)]
+Count = Annotated[int, Field(ge=0)]
+
+
+class TaintConfig(Strict):
+    """A mark that keeps work off the node unless the job tolerates it."""
+
+    key: Key
+    value: str = ""
+    effect: Annotated[TaintEffect, Field(strict=False)] = TaintEffect.NO_SCHEDULE
+
+
+class ForeignConfig(Strict):
+    """What others take of the node, to see what Muster makes of it: nothing here measures it."""
+
+    gpus: Count = 0
+    cpus: float = Field(default=0, ge=0)
+    memory_mib: Count = 0
+    extended: dict[str, Count] = Field(default_factory=dict)
+
+
 class NodeConfig(Strict):
     """One entry of `nodes.yaml`. Amounts: whole GPUs, CPU cores, MiB of memory.
 
+    extended: amounts of other resources by name. labels: their keys are levels of locality.
     devices: what CUDA_VISIBLE_DEVICES calls each GPU of this node, if not 0, 1, 2, ...
     reclaim_at: pretend that the node's owner announced to take it back then.
     """
@@ -46,6 +69,9 @@ class NodeConfig(Strict):
     spot: bool = False
     zone: str = "default"
     labels: dict[str, str] = Field(default_factory=dict)
+    extended: dict[str, Count] = Field(default_factory=dict)
+    taints: Annotated[tuple[TaintConfig, ...], Field(strict=False)] = ()
+    foreign: ForeignConfig | None = None
     devices: Annotated[tuple[str, ...], Field(strict=False)] | None = None
     reclaim_at: AwareDatetime | None = None
 
@@ -57,7 +83,13 @@ class NodeConfig(Strict):
 
     def facts(self) -> NodeFacts:
         """Return the node as the port shows it."""
-        return NodeFacts(**self.model_dump(exclude={"name", "devices"}), node=self.name)
+        plain = self.model_dump(exclude={"name", "devices", "taints", "foreign"})
+        return NodeFacts(
+            **plain,
+            node=self.name,
+            taints=tuple(Taint(**taint.model_dump()) for taint in self.taints),
+            foreign=ForeignUse(**self.foreign.model_dump()) if self.foreign else None,
+        )
 
     def visible(self, slots: Sequence[int]) -> str:
         """Return the value of CUDA_VISIBLE_DEVICES for these GPUs of the node."""

@@ -1,7 +1,6 @@
-"""Which GPUs of its node a worker gets, and which port its attempt meets at.
+"""Which port an attempt meets at.
 
-Pure but for the question whether a port is free. `launching` calls it while it holds the lock, and
-writes the choice down before anything is started.
+`launching` calls it while it holds the lock, and writes the choice down before anything is started.
 """
 
 from __future__ import annotations
@@ -15,11 +14,6 @@ from muster.domain.errors import Temporary
 LOOPBACK = "127.0.0.1"
 PORTS = range(20_000, 30_000)
 """Below the range from which Linux and macOS give ports to outgoing connections."""
-
-
-def free_slots(gpus: int, taken: Collection[int]) -> tuple[int, ...]:
-    """Return the numbers of a node's GPUs that nobody holds, lowest first."""
-    return tuple(slot for slot in range(gpus) if slot not in taken)
 
 
 def free_port(taken: Collection[int]) -> int:

@@ -35,13 +35,19 @@ _PART = re.compile(r"[A-Za-z0-9_-]+")
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What the backend chose for a worker before it was started."""
+    """What the backend chose for a worker before it was started.
+
+    slots: numbers of its GPUs on the node. milli, card: of a worker that shares its only one, the
+    thousandths that it has and the number that the scheduler gave the card.
+    """
 
     node: str
     slots: tuple[int, ...]
     port: int
     leads: bool
     log: str
+    milli: int = 0
+    card: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
