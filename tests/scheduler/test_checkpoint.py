@@ -29,6 +29,7 @@ def seen(fold: Fold) -> Snapshot:
         nodes=tuple(sorted(found.nodes, key=lambda n: n.node)),
         jobs=tuple(sorted(found.jobs, key=lambda j: j.key)),
         last_round=found.last_round,
+        runtimes=found.runtimes,
     )
 
 
@@ -115,7 +116,7 @@ async def test_a_file_that_is_not_right_is_not_used(tmp_path: Path, damage: str)
         case "changed":
             file.write_text(json.dumps({**outer, "body": outer["body"].replace("low", "lox")}))
         case "format":
-            body = outer["body"].replace('"format": 1', '"format": 0')
+            body = outer["body"].replace('"format": 2', '"format": 0')
             file.write_text(json.dumps({"hash": checkpoint._hash(body), "body": body}))
         case "pools":
             only = frozenset({"default"})

@@ -9,6 +9,7 @@ from datetime import datetime
 from muster.domain.nodes import NodeState
 from muster.domain.phases import Phase
 from muster.domain.state import DeadlineKind, JobState
+from muster.scheduler.core.runtimes import UNTAUGHT, Runtimes
 
 JobKey = tuple[str, str]
 """(tenant, job)."""
@@ -49,6 +50,7 @@ class LastRound:
 class Snapshot:
     """upto: the last sequence known. cursor: where a search for victims that was cut goes on.
 
+    runtimes: how long jobs ran that have succeeded.
     set_aside: jobs about which a decision could not be written: counted, and left alone.
     """
 
@@ -60,6 +62,7 @@ class Snapshot:
     last_round: LastRound | None = None
     cursor: JobKey | None = None
     set_aside: frozenset[JobKey] = frozenset()
+    runtimes: Runtimes = UNTAUGHT
 
     @property
     def queued(self) -> Iterator[Listed]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -22,9 +22,10 @@ from muster.contracts import subjects
 from muster.contracts.events import read_event
 from muster.domain.errors import Permanent
 from muster.log import EventLog, Recorded
+from muster.scheduler.core.runtimes import Histogram, Kind, Runtimes
 from muster.scheduler.cycle.fold import Fold
 
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,7 @@ def _content(fold: Fold, last: Recorded, position: int) -> dict[str, Any]:
         "items": [_packed(recorded, stay) for recorded, stay in fold.items()],
         "signs": {name: pool.sign for name, pool in fold.pools.items()},
         "epoch_heads": {name: pool.epoch_head for name, pool in fold.pools.items()},
+        "runtimes": {name: list(pool.runtimes.packed()) for name, pool in fold.pools.items()},
     }
 
 
@@ -143,5 +145,15 @@ def _fold(
     for name, pool in fold.pools.items():
         pool.sign = content["signs"].get(name, 0)
         pool.epoch_head = content["epoch_heads"].get(name, 0)
+        pool.runtimes = _runtimes(content["runtimes"].get(name, ()))
     fold.last = last
     return fold
+
+
+def _runtimes(packed: Iterable[tuple[Sequence[str], Sequence[Sequence[int]]]]) -> Runtimes:
+    return Runtimes(
+        {
+            Kind(*kind): Histogram(tuple((bucket, count) for bucket, count in counts))
+            for kind, counts in packed
+        }
+    )

@@ -12,9 +12,11 @@ from datetime import datetime
 from muster.contracts import subjects
 from muster.contracts.events import JobData, NodeData
 from muster.domain.edges import Owner
+from muster.domain.facts import Succeeded
 from muster.domain.phases import Phase
 from muster.domain.pools import EpochTaken, PoolSummary, RoundDecided
 from muster.log import Recorded, Unreadable
+from muster.scheduler.core.runtimes import UNTAUGHT, Runtimes
 from muster.scheduler.core.snapshot import JobKey, LastRound, Listed, Snapshot, key_of
 
 
@@ -39,6 +41,7 @@ class PoolFold:
     summary: Recorded | None = None
     version: int = 0
     sign: int = 0
+    runtimes: Runtimes = UNTAUGHT
 
     @property
     def last_round(self) -> RoundDecided | None:
@@ -64,6 +67,7 @@ class PoolFold:
             last_round=LastRound(last.at, last.upto) if last else None,
             cursor=cursor,
             set_aside=set_aside,
+            runtimes=self.runtimes,
         )
 
     def note_job(self, recorded: Recorded, stay: int | None = None) -> None:
@@ -71,12 +75,20 @@ class PoolFold:
         state = recorded.job
         before = self.jobs.pop(key_of(state), None)
         self.version += 1
+        if stay is None:
+            self._learn(recorded)
         if not state.held and state.phase is not Phase.QUEUED:
             return
         if stay is None:
             holds_on = before is not None and before.recorded.job.held and state.held
             stay = before.stay if before and holds_on else state.attempt
         self.jobs[key_of(state)] = Kept(recorded, stay)
+
+    def _learn(self, recorded: Recorded) -> None:
+        began = recorded.job.started_at
+        if began is not None and isinstance(recorded.event.data.detail, Succeeded):
+            seconds = (recorded.at - began).total_seconds()
+            self.runtimes = self.runtimes.learned(recorded.job, seconds)
 
     def note_node(self, recorded: Recorded) -> None:
         """Take in an event about a node."""
