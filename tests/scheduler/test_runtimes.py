@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muster.domain import facts as f
+from muster.domain.edges import Owner
 from muster.scheduler.core import runtimes
 from muster.scheduler.core.runtimes import BOUNDS, ENOUGH, UNTAUGHT, Histogram, Runtimes
 from tests.scheduler.pools import Pool, settle
@@ -99,9 +100,11 @@ async def test_the_log_teaches_by_success_alone() -> None:
         await settle(scheduler)
         await pool.launch(f"j{number}")
         pool.pass_by(300)
-        ends: f.Fact = f.Succeeded(attempt=1) if number else f.StopRequested(by="u", request="r")
-        await pool.write(f"j{number}", ends)
-        if not number:
+        if number:
+            await pool.write(f"j{number}", f.Succeeded(attempt=1))
+        else:
+            stop = f.StopRequested(by="u", request="r")
+            await pool.write("j0", stop, owner=Owner.ADMISSION)
             await pool.write("j0", f.Stopped())
         await pool.release(f"j{number}")
         await settle(scheduler)
