@@ -140,7 +140,46 @@ class SetStock(Request):
     network: Annotated[str, Field(max_length=128), AfterValidator(_printable)] | None = None
 
 
-_BASES: tuple[type[Request], ...] = (Request, JobRequest, NodeRequest)
+class TenantRequest(Request):
+    """Base of requests about one tenant, for operators."""
+
+    tenant: Token
+
+
+class WantedShare(Strict):
+    """A tenant's part of a pool in GPUs of one model: its guaranteed share, and its ceiling."""
+
+    pool: Token = "default"
+    gpu_model: Annotated[str, Field(min_length=1, max_length=128), AfterValidator(_printable)]
+    guaranteed: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    ceiling: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
+
+
+class SetQuota(TenantRequest):
+    """These shares from now on. whole: and no others; else those of other models stay."""
+
+    verb: ClassVar[str] = "set_quota"
+    shares: Annotated[tuple[WantedShare, ...], Field(max_length=1000)] = ()
+    whole: bool = False
+
+
+NodeName = Annotated[str, Field(min_length=1, max_length=253), AfterValidator(_printable)]
+
+
+class SetBlocklist(TenantRequest):
+    """Nodes that the tenant's jobs stay off from now on, or may use again.
+
+    only_user: the list is that user's alone, not the whole tenant's.
+    """
+
+    verb: ClassVar[str] = "set_blocklist"
+    pool: Token = "default"
+    only_user: Annotated[str, Field(min_length=1, max_length=128)] | None = None
+    add: Annotated[tuple[NodeName, ...], Field(max_length=10_000)] = ()
+    remove: Annotated[tuple[NodeName, ...], Field(max_length=10_000)] = ()
+
+
+_BASES: tuple[type[Request], ...] = (Request, JobRequest, NodeRequest, TenantRequest)
 
 REQUESTS: dict[str, type[Request]] = {
     request.verb: request

@@ -132,6 +132,31 @@ RULES: dict[str, tuple[str, str]] = {
     ),
     "E_NODES_DUP": ("duplicate node: {node}", "节点重复：{node}"),
     "E_NODE_UNKNOWN": ("unknown node: {node}", "节点不存在：{node}"),
+    "E_NODE_BLACKLIST": (
+        "quota check failed due to node blacklist: {nodes}",
+        "quota check failed due to node blacklist: {nodes}；请检查当前用户和租户范围内的屏蔽策略",
+    ),
+    "E_QUOTA": (
+        "quota check failed: requested {requested}, available {available}",
+        "配额不足：申请 {requested}，可用 {available}",
+    ),
+    "E_SHARE_RANGE": (
+        "the guaranteed share {guaranteed} is above the ceiling {ceiling}; raise the ceiling, or"
+        " leave it out for no limit",
+        "保障份额 {guaranteed} 超过上限 {ceiling}；请提高上限，或不设上限",
+    ),
+    "E_SHARE_DUP": (
+        "{gpu_model} of pool {pool} is named more than once; give each model one share",
+        "资源池 {pool} 的 {gpu_model} 重复出现；每个型号只能设置一次",
+    ),
+    "E_BLOCK_DUP": (
+        "node {node} is named more than once; name it once, under add or under remove",
+        "节点 {node} 重复出现；请仅在 add 或 remove 中列出一次",
+    ),
+    "E_BLOCK_NOTHING": (
+        "no node is named: give nodes to add or to remove",
+        "未指定节点：请给出要屏蔽（add）或恢复（remove）的节点",
+    ),
     "E_IMAGE": ("image must not be empty", "镜像不能为空"),
     "E_COMMAND": (
         "command must be a list with at least one word",

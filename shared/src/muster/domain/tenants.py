@@ -6,27 +6,39 @@ Each fact carries the whole of what it speaks of; the last one stands. Admission
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from muster.domain.model import Frozen, Token
 
+Blocked = Mapping[Token, tuple[str, ...]]
+"""pool -> names of nodes."""
+
 
 class TenantFact(Frozen):
-    """Base of facts about one tenant. by, request: who asked for it, and the request's id."""
+    """Base of facts about one tenant. by, request: who asked for it, and the request's id.
+
+    requests: the last ones that led here, so that a request told twice is carried out once.
+    """
 
     event: ClassVar[str]
     version: ClassVar[int] = 1
     by: str
     request: str
+    requests: tuple[str, ...] = ()
+
+    def knows(self, request: str) -> bool:
+        """Tell whether this request was already carried out."""
+        return request == self.request or request in self.requests
 
 
 class Share(Frozen):
     """A tenant's part of a pool, in GPUs of one model.
 
-    guaranteed: always there for its guaranteed jobs; what it leaves idle others may borrow.
-    ceiling: the most that all its jobs together may hold; None = no limit.
+    guaranteed: always there for the tenant; what it leaves idle others may borrow.
+    ceiling: the most that all its jobs together may hold, idle ones aside; None = no limit.
     """
 
     pool: Token
@@ -36,7 +48,11 @@ class Share(Frozen):
 
 
 class QuotaSet(TenantFact):
-    """All shares of the tenant. A model that is not named has no guarantee and no ceiling."""
+    """All shares of the tenant.
+
+    In a pool of which it names no share the tenant has no limits. In one of which it does, a model
+    that is not named has no guarantee and no ceiling.
+    """
 
     event: ClassVar[str] = "quota"
     shares: tuple[Share, ...] = ()
@@ -47,9 +63,39 @@ class BlocklistSet(TenantFact):
 
     event: ClassVar[str] = "blocklist"
     nodes: Mapping[Token, tuple[str, ...]] = {}
-    users: Mapping[str, Mapping[Token, tuple[str, ...]]] = {}
+    users: Mapping[str, Blocked] = {}
 
 
 TENANT_FACTS: dict[str, type[TenantFact]] = {
     fact.event: fact for fact in TenantFact.__subclasses__()
 }
+
+
+@dataclass(frozen=True, slots=True)
+class TenantView:
+    """What the facts about a tenant say together."""
+
+    quota: QuotaSet | None = None
+    blocklist: BlocklistSet | None = None
+
+    def after(self, fact: TenantFact) -> TenantView:
+        """Return the view once this fact is known too."""
+        match fact:
+            case QuotaSet():
+                return replace(self, quota=fact)
+            case BlocklistSet():
+                return replace(self, blocklist=fact)
+            case _:
+                return self
+
+    def shares_of(self, pool: str) -> dict[str, Share]:
+        """Return the tenant's shares of a pool by GPU model; none = no limits there."""
+        shares = self.quota.shares if self.quota else ()
+        return {share.gpu_model: share for share in shares if share.pool == pool}
+
+    def blocked(self, pool: str, user: str) -> frozenset[str]:
+        """Return the nodes of a pool that a user of the tenant may not use."""
+        if self.blocklist is None:
+            return frozenset()
+        own = self.blocklist.users.get(user, {})
+        return frozenset((*self.blocklist.nodes.get(pool, ()), *own.get(pool, ())))

@@ -13,7 +13,14 @@ from datetime import datetime
 from prometheus_client import Counter
 
 from muster.contracts import subjects
-from muster.contracts.events import Event, job_event, node_event, pool_event, stock_event
+from muster.contracts.events import (
+    Event,
+    job_event,
+    node_event,
+    pool_event,
+    stock_event,
+    tenant_event,
+)
 from muster.contracts.tracing import note_append, root_of, traceparent
 from muster.domain.edges import Owner
 from muster.domain.errors import Conflict, Temporary
@@ -23,6 +30,7 @@ from muster.domain.nodes import NodeFact, NodeState, evolve_node
 from muster.domain.pools import PoolFact
 from muster.domain.state import JobState
 from muster.domain.stock import STOCK_OWNERS, StockChanged, item_name
+from muster.domain.tenants import TenantFact
 from muster.log import Append, Basis, EventLog, Recorded
 from muster.runtime.clock import Clock
 from muster.runtime.ids import Ids
@@ -37,6 +45,8 @@ Decide = Callable[[Recorded, datetime], Fact | None]
 
 DecideNode = Callable[[NodeState | None, datetime], NodeFact | None]
 DecideStock = Callable[[StockChanged | None, datetime], StockChanged | None]
+
+DecideTenant = Callable[[TenantFact | None], TenantFact | None]
 
 
 class Journal:
@@ -116,6 +126,13 @@ class Journal:
             pool, fact, event_id=self._ids(), source=self._source, at=self.clock.now(), kind=kind
         )
         return Append(event, basis)
+
+    def about_tenant(self, tenant: str, before: Recorded | None, fact: TenantFact) -> Append:
+        """Build the append of a fact about a tenant; before: the last one of the same kind."""
+        at = self._now(before)
+        key = subjects.tenant_key(tenant, fact.event)
+        event = tenant_event(tenant, fact, event_id=self._ids(), source=self._source, at=at)
+        return Append(event, _basis(before, key))
 
     @property
     def _source(self) -> str:
@@ -197,6 +214,22 @@ class Journal:
             except Conflict:
                 continue
         raise Temporary(f"stock {item} is busy", delay=0.5)
+
+    async def advance_tenant(
+        self, tenant: str, kind: type[TenantFact], decide: DecideTenant
+    ) -> Recorded | None:
+        """The same for one kind of fact about a tenant."""
+        key = subjects.tenant_key(tenant, kind.event)
+        for _ in range(TRIES):
+            before = await self.log.last(key, leader=True)
+            fact = decide(before.event.data.detail if before else None)
+            if fact is None:
+                return before
+            try:
+                return await self.record(self.about_tenant(tenant, before, fact))
+            except Conflict:
+                continue
+        raise Temporary(f"tenant {tenant} is busy", delay=0.5)
 
 
 def _basis(before: Recorded | None, key: subjects.Key) -> Basis:

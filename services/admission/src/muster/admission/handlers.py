@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from pydantic import ValidationError
 
-from muster.admission.core import decide
+from muster.admission.core import decide, tenancy
+from muster.admission.fold import Known
 from muster.bus import Bus, Trigger
 from muster.contracts import requests as r
 from muster.contracts import subjects
@@ -27,6 +28,7 @@ from muster.domain.rules import violation
 from muster.domain.spec import JobSpec, priority_of, queue_limits
 from muster.domain.state import JobState
 from muster.domain.stock import StockChanged, item_name
+from muster.domain.tenants import BlocklistSet, QuotaSet, TenantFact
 from muster.domain.violations import Violation
 from muster.log import Basis, Recorded
 from muster.runtime.journal import Journal
@@ -55,8 +57,9 @@ class Asked:
 class Handlers:
     """Everything admission reacts to."""
 
-    def __init__(self, journal: Journal, bus: Bus) -> None:
+    def __init__(self, journal: Journal, bus: Bus, known: Known | None = None) -> None:
         self._journal, self._bus = journal, bus
+        self._known = known or Known(journal.log)
 
     async def on_request(self, trigger: Trigger) -> None:
         """Carry out a request and answer it. What cannot be answered is parked with the reason."""
@@ -93,6 +96,8 @@ class Handlers:
                 return await self._node(asked, asked.body)
             case r.SetStock():
                 return await self._stock(asked, asked.body)
+            case r.TenantRequest():
+                return await self._tenant(asked, asked.body)
             case _:
                 raise Permanent(f"request {asked.body.verb} has no handler")
 
@@ -137,7 +142,7 @@ class Handlers:
         self, asked: Asked, body: r.Submit, spec: JobSpec, digest: str, head: int
     ) -> Outcome:
         job = r.job_id(asked.tenant, asked.id)
-        violations = rules.violations_of(spec)
+        violations = rules.violations_of(spec) or self._above(asked.tenant, body.user, spec)
         submitted = f.Submitted(
             tenant=asked.tenant,
             job=job,
@@ -154,6 +159,28 @@ class Handlers:
         second = self._journal.about_same_job(first, verdict)
         written = await self._journal.record_all([first, second])
         return Outcome(violations, written[-1].job)
+
+    def _above(self, tenant: str, user: str, spec: JobSpec) -> tuple[Violation, ...]:
+        """Return what the tenant's shares and block lists refuse."""
+        pool = spec.resource.pool
+        view, nodes = self._known.tenant(tenant), self._known.nodes(pool)
+        return tenancy.violations_of(spec.demand(), pool, user, view, nodes)
+
+    # --- requests about a tenant ----------------------------------------------------------------
+
+    async def _tenant(self, asked: Asked, body: r.TenantRequest) -> Outcome:
+        violations = tuple(_tenant_violations(body))
+        if violations:
+            return Outcome(violations)
+        kind, after = _TENANT_FACTS[type(body)]
+
+        def verdict(last: TenantFact | None) -> TenantFact | None:
+            return after(last, body, asked.id)
+
+        recorded = await self._journal.advance_tenant(body.tenant, kind, verdict)
+        if recorded is not None:
+            self._known.take(recorded)
+        return Outcome()
 
     # --- requests about a job -------------------------------------------------------------------
 
@@ -294,3 +321,24 @@ def _stock_fact(body: r.SetStock, request: str, now: datetime) -> StockChanged:
     what = body.model_dump(exclude={"user", "notice_s"})
     deadline = now + timedelta(seconds=body.notice_s)
     return StockChanged(**what, deadline=deadline, by=body.user, request=request)
+
+
+# --- deciding about a tenant -------------------------------------------------------------------
+
+
+def _tenant_violations(body: r.TenantRequest) -> Iterable[Violation]:
+    match body:
+        case r.SetQuota():
+            return tenancy.quota_violations(body)
+        case r.SetBlocklist():
+            return tenancy.blocklist_violations(body)
+        case _:
+            raise Permanent(f"request {body.verb} has no handler")
+
+
+_TENANT_FACTS: dict[
+    type[r.TenantRequest], tuple[type[TenantFact], Callable[..., TenantFact | None]]
+] = {
+    r.SetQuota: (QuotaSet, tenancy.quota_after),
+    r.SetBlocklist: (BlocklistSet, tenancy.blocklist_after),
+}

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from muster.admission.fold import Known
 from muster.admission.handlers import Handlers
 from muster.admission.stream import subscriptions
 from muster.domain.edges import Owner
 from muster.runtime.journal import Journal
 from muster.runtime.process import run
-from muster.runtime.service import Runtime, Service
+from muster.runtime.service import Loop, Runtime, Service
+
+FACTS_S = 0.5
+"""Between two looks at what is new about tenants and nodes."""
 
 
 def build(runtime: Runtime) -> Service:
     """Put admission together over a runtime."""
     journal = Journal(Owner.ADMISSION, runtime.log, runtime.clock, runtime.ids)
+    known = Known(runtime.log)
     return Service(
         owner=Owner.ADMISSION,
-        subscriptions=subscriptions(Handlers(journal, runtime.bus)),
+        subscriptions=subscriptions(Handlers(journal, runtime.bus, known)),
+        loops=(Loop("facts", known.step, FACTS_S),),
+        start=known.step,
+        stop=known.close,
     )
 
 

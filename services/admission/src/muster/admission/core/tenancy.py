@@ -1,0 +1,181 @@
+"""What a tenant may use: the facts that operators' requests make, and what they refuse. Pure.
+
+Whether there is room in a share *now* is the scheduler's to say; here only what can never be is
+refused: more than a ceiling, or a gang for which block lists leave too few nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from muster.contracts.requests import SetBlocklist, SetQuota
+from muster.domain.demand import Demand, ResourceClass, Role
+from muster.domain.nodes import NodeShape, NodeState
+from muster.domain.rules import violation
+from muster.domain.tenants import Blocked, BlocklistSet, QuotaSet, Share, TenantView
+from muster.domain.violations import Violation
+
+REMEMBERED = 32
+"""Request ids that a fact about a tenant remembers."""
+NAMED = 20
+"""Nodes that a refusal names; more are counted."""
+
+
+# --- what operators set ------------------------------------------------------------------------
+
+
+def quota_violations(body: SetQuota, root: str = "$.data") -> Iterator[Violation]:
+    """Return everything that is wrong with a request about shares."""
+    seen: set[tuple[str, str]] = set()
+    for index, share in enumerate(body.shares):
+        where = f"{root}.shares[{index}]"
+        if share.ceiling is not None and share.guaranteed > share.ceiling:
+            numbers = {"guaranteed": share.guaranteed, "ceiling": share.ceiling}
+            yield violation("E_SHARE_RANGE", f"{where}.guaranteed", **numbers)
+        if (share.pool, share.gpu_model) in seen:
+            names = {"pool": share.pool, "gpu_model": share.gpu_model}
+            yield violation("E_SHARE_DUP", f"{where}.gpu_model", **names)
+        seen.add((share.pool, share.gpu_model))
+
+
+def blocklist_violations(body: SetBlocklist, root: str = "$.data") -> Iterator[Violation]:
+    """Return everything that is wrong with a request about a block list."""
+    if not body.add and not body.remove:
+        yield violation("E_BLOCK_NOTHING", root)
+    seen: set[str] = set()
+    for field, names in (("add", body.add), ("remove", body.remove)):
+        for index, node in enumerate(names):
+            if node in seen:
+                yield violation("E_BLOCK_DUP", f"{root}.{field}[{index}]", node=node)
+            seen.add(node)
+
+
+def quota_after(last: QuotaSet | None, body: SetQuota, request: str) -> QuotaSet | None:
+    """Return the tenant's shares once the request is carried out; None if it was before."""
+    if last is not None and last.knows(request):
+        return None
+    kept = {} if last is None or body.whole else {(s.pool, s.gpu_model): s for s in last.shares}
+    kept |= {(s.pool, s.gpu_model): Share.model_validate(s.model_dump()) for s in body.shares}
+    shares = tuple(kept[name] for name in sorted(kept))
+    return QuotaSet(by=body.user, request=request, requests=_known(last), shares=shares)
+
+
+def blocklist_after(
+    last: BlocklistSet | None, body: SetBlocklist, request: str
+) -> BlocklistSet | None:
+    """Return the tenant's block lists once the request is carried out; None if it was before."""
+    if last is not None and last.knows(request):
+        return None
+    nodes, users = (last.nodes, dict(last.users)) if last else ({}, {})
+    if body.only_user is None:
+        nodes = _changed(nodes, body)
+    else:
+        users[body.only_user] = _changed(users.get(body.only_user, {}), body)
+    kept = {user: lists for user, lists in sorted(users.items()) if lists}
+    return BlocklistSet(
+        by=body.user, request=request, requests=_known(last), nodes=nodes, users=kept
+    )
+
+
+def _known(last: QuotaSet | BlocklistSet | None) -> tuple[str, ...]:
+    return (*last.requests, last.request)[-REMEMBERED:] if last else ()
+
+
+def _changed(lists: Blocked, body: SetBlocklist) -> Blocked:
+    names = ({*lists.get(body.pool, ())} | {*body.add}) - {*body.remove}
+    changed = {**lists, body.pool: tuple(sorted(names))}
+    return {pool: changed[pool] for pool in sorted(changed) if changed[pool]}
+
+
+# --- what a submission is refused for ----------------------------------------------------------
+
+
+def violations_of(
+    demand: Demand,
+    pool: str,
+    user: str,
+    tenant: TenantView,
+    nodes: Sequence[NodeState],
+    root: str = "$.spec",
+) -> tuple[Violation, ...]:
+    """Return what the tenant's shares and block lists refuse. nodes: of the pool, as far as known.
+
+    While no node of the pool is known, nothing that depends on nodes is refused.
+    """
+    found = (
+        _above_ceiling(demand, pool, tenant, nodes),
+        _blocked(demand, pool, user, tenant, nodes),
+    )
+    paths = (
+        f"{root}.resource",
+        f"{root}.node_policy" if demand.node_policy else f"{root}.resource",
+    )
+    return tuple(
+        violation(each[0], path, **each[1]) for each, path in zip(found, paths, strict=True) if each
+    )
+
+
+Refused = tuple[str, dict[str, object]] | None
+
+
+def _above_ceiling(
+    demand: Demand, pool: str, tenant: TenantView, nodes: Iterable[NodeState]
+) -> Refused:
+    shares = tenant.shares_of(pool)
+    if not shares or demand.resource_class is ResourceClass.IDLE:
+        return None
+    every = frozenset(node.shape.gpu_model for node in nodes if node.shape.gpus)
+    asked: dict[frozenset[str], int] = {}
+    for role in demand.roles:
+        if amount := (1000 * role.gpus + role.gpu_milli) * role.replicas:
+            models = frozenset(role.gpu_model.split("|")) if role.gpu_model else every
+            asked[models] = asked.get(models, 0) + amount
+    for models, amount in asked.items():
+        ceilings = [shares[model].ceiling if model in shares else None for model in models]
+        limits = [ceiling for ceiling in ceilings if ceiling is not None]
+        if limits and len(limits) == len(ceilings) and amount > 1000 * max(limits):
+            return "E_QUOTA", {"requested": f"{amount / 1000:g}", "available": max(limits)}
+    return None
+
+
+def _blocked(
+    demand: Demand, pool: str, user: str, tenant: TenantView, nodes: Iterable[NodeState]
+) -> Refused:
+    blocked = tenant.blocked(pool, user)
+    policy = demand.node_policy
+    allowed = {n.node: n.shape for n in nodes if policy is None or policy.allows(n.node)}
+    concerned = sorted(blocked & allowed.keys())
+    if not concerned or not _holds(allowed.values(), demand):
+        return None  # block lists are not what keeps it out
+    if _holds((shape for node, shape in allowed.items() if node not in blocked), demand):
+        return None
+    more = f",… (+{len(concerned) - NAMED})" if len(concerned) > NAMED else ""
+    return "E_NODE_BLACKLIST", {"nodes": ",".join(concerned[:NAMED]) + more}
+
+
+def _holds(shapes: Iterable[NodeShape], demand: Demand) -> bool:
+    """Tell whether empty nodes like these have room for each role, and for all GPUs together."""
+    listed = list(shapes)
+    gpus = sum(shape.gpus for shape in listed)
+    roles = (role for role in demand.roles if role.replicas)
+    return gpus >= demand.gpus and all(
+        sum(_times(shape, role) for shape in listed) >= role.replicas for role in roles
+    )
+
+
+def _times(shape: NodeShape, role: Role) -> int:
+    """Return how many workers of a role an empty node holds."""
+    model = role.gpu_model.split("|") if role.gpu_model else [shape.gpu_model]
+    if (role.gpus or role.gpu_milli) and shape.gpu_model not in model:
+        return 0
+    most = role.replicas
+    if role.gpus:
+        most = min(most, shape.gpus // role.gpus)
+    if role.gpu_milli:
+        most = min(most, shape.gpus * (1000 // role.gpu_milli))
+    if role.cpus:
+        most = min(most, round(shape.cpus * 1000) // max(1, round(role.cpus * 1000)))
+    if role.memory_mib:
+        most = min(most, shape.memory_mib // role.memory_mib)
+    wanted = (item for item in role.extended.items() if item[1])
+    return min([most, *(shape.extended.get(name, 0) // amount for name, amount in wanted)])
