@@ -27,6 +27,7 @@ from tests.support.lives import START
 QUEUE = {"enabled": True, "max_queue_hours": 2, "max_requeues": 1}
 POLICY = {"type": "NodeIn", "nodes": ["n1"]}
 ONE_JOB = {"user": "ann", "job": "j1"}
+ONE_TENANT = {"user": "ann", "tenant": "acme"}
 ONE_NODE = {"user": "ann", "pool": "default", "node": "gpu-7.rack"}
 
 STOCK = {"user": "ann", "zone": "z1", "gpu_model": "H100"}
@@ -43,6 +44,14 @@ GOOD: dict[str, list[dict[str, Any]]] = {
     "drain_node": [ONE_NODE],
     "fence_node": [ONE_NODE],
     "set_stock": [STOCK | {"gpus": 0}, STOCK, STOCK | {"gpus": 8, "price": 1.5, "currency": "CNY"}],
+    "set_quota": [
+        ONE_TENANT | {"shares": [{"gpu_model": "A100", "guaranteed": 8, "ceiling": 16}]},
+        ONE_TENANT | {"shares": [], "whole": True},
+    ],
+    "set_blocklist": [
+        ONE_TENANT | {"add": ["n1"]},
+        ONE_TENANT | {"only_user": "bob", "remove": ["gpu-7.rack"]},
+    ],
 }
 BAD: dict[str, list[dict[str, Any]]] = {
     "submit": [{"user": "ann"}, {"user": "ann", "spec": []}, {"user": "ann", "spec": "{}"}],
@@ -57,6 +66,13 @@ BAD: dict[str, list[dict[str, Any]]] = {
     "drain_node": [ONE_NODE | {"notice_s": 1}],
     "fence_node": [ONE_NODE | {"node": 7}],
     "set_stock": [STOCK | {"gpus": -1}, STOCK | {"zone": ""}, STOCK | {"currency": "yuan"}],
+    "set_quota": [
+        {"user": "ann"},
+        ONE_TENANT | {"shares": [{"guaranteed": 8}]},
+        ONE_TENANT | {"shares": [{"gpu_model": "A100", "guaranteed": -1}]},
+        ONE_TENANT | {"shares": [{"gpu_model": "A100", "weight": 2}]},
+    ],
+    "set_blocklist": [ONE_TENANT | {"add": [""]}, ONE_TENANT | {"pool": "a b"}],
 }
 
 

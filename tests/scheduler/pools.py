@@ -16,6 +16,7 @@ from muster.domain.nodes import NodeFact, NodeJoined
 from muster.domain.pools import PoolSummary, RoundDecided
 from muster.domain.spec import AutoQueueSpec, JobSpec
 from muster.domain.state import JobState
+from muster.domain.tenants import TenantFact
 from muster.log import Recorded
 from muster.log.memory import Hooks, LogFault, MemoryLog, Store
 from muster.runtime.journal import Journal
@@ -104,6 +105,10 @@ class Pool:
     async def about_node(self, name: str, fact: NodeFact, owner: Owner = Owner.EXECUTOR) -> None:
         """Write a fact about a node."""
         await self.journal(owner).advance_node(POOL, name, lambda state, now: fact)
+
+    async def about_tenant(self, tenant: str, fact: TenantFact) -> None:
+        """Write a fact about a tenant."""
+        await self.journal(Owner.ADMISSION).advance_tenant(tenant, type(fact), lambda last: fact)
 
     async def submit(self, name: str, workers: int = 1, gpus: int = 8, **more: Any) -> None:
         """Write `submitted` and `admitted`."""

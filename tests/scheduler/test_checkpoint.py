@@ -11,6 +11,7 @@ from muster.domain import facts as f
 from muster.domain.edges import Owner
 from muster.domain.nodes import NodeCordoned
 from muster.domain.phases import Phase
+from muster.domain.tenants import BlocklistSet, QuotaSet, Share
 from muster.scheduler.core.snapshot import Snapshot
 from muster.scheduler.cycle import checkpoint
 from muster.scheduler.cycle.fold import Fold
@@ -30,6 +31,8 @@ def seen(fold: Fold) -> Snapshot:
         jobs=tuple(sorted(found.jobs, key=lambda j: j.key)),
         last_round=found.last_round,
         runtimes=found.runtimes,
+        tenants=found.tenants,
+        evictions=found.evictions,
     )
 
 
@@ -48,6 +51,9 @@ async def lived(file: Path | None) -> tuple[Pool, Scheduler]:
     await pool.submit("high", workers=2, resource={"priority": "high"})
     await pool.submit("waits", workers=2)
     await settle(scheduler)
+    share = Share(pool=POOL, gpu_model="A100", guaranteed=8, ceiling=24)
+    await pool.about_tenant("t", QuotaSet(by="op", request="q1", shares=(share,)))
+    await pool.about_tenant("t", BlocklistSet(by="op", request="b1", nodes={POOL: ("n9",)}))
     pool.store.put("jobs.t.waits.admitted", b"nonsense")
     await settle(scheduler)
     return pool, scheduler
@@ -116,7 +122,7 @@ async def test_a_file_that_is_not_right_is_not_used(tmp_path: Path, damage: str)
         case "changed":
             file.write_text(json.dumps({**outer, "body": outer["body"].replace("low", "lox")}))
         case "format":
-            body = outer["body"].replace('"format": 2', '"format": 0')
+            body = outer["body"].replace(f'"format": {checkpoint.FORMAT}', '"format": 0')
             file.write_text(json.dumps({"hash": checkpoint._hash(body), "body": body}))
         case "pools":
             only = frozenset({"default"})

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -28,7 +29,7 @@ from muster.domain.rules import violation
 from muster.domain.spec import JobSpec, priority_of, queue_limits
 from muster.domain.state import JobState
 from muster.domain.stock import StockChanged, item_name
-from muster.domain.tenants import BlocklistSet, QuotaSet, TenantFact
+from muster.domain.tenants import BlocklistSet, QuotaSet, Share, TenantFact
 from muster.domain.violations import Violation
 from muster.log import Basis, Recorded
 from muster.runtime.journal import Journal
@@ -169,18 +170,42 @@ class Handlers:
     # --- requests about a tenant ----------------------------------------------------------------
 
     async def _tenant(self, asked: Asked, body: r.TenantRequest) -> Outcome:
-        violations = tuple(_tenant_violations(body))
-        if violations:
-            return Outcome(violations)
-        kind, after = _TENANT_FACTS[type(body)]
+        match body:
+            case r.SetQuota():
+                shares = tuple(Share(**each.model_dump()) for each in body.shares)
+                quota = tenancy.Shares(body.user, shares, body.whole)
+                wrong = tenancy.quota_violations(quota)
+                return await self._told(
+                    body.tenant,
+                    QuotaSet,
+                    wrong,
+                    lambda last: tenancy.quota_after(last, quota, asked.id),
+                )
+            case r.SetBlocklist():
+                lists = tenancy.Blocks(body.user, body.pool, body.only_user, body.add, body.remove)
+                wrong = tenancy.blocklist_violations(lists)
+                return await self._told(
+                    body.tenant,
+                    BlocklistSet,
+                    wrong,
+                    lambda last: tenancy.blocklist_after(last, lists, asked.id),
+                )
+            case _:
+                raise Permanent(f"request {body.verb} has no handler")
 
-        def verdict(last: TenantFact | None) -> TenantFact | None:
-            return after(last, body, asked.id)
-
-        recorded = await self._journal.advance_tenant(body.tenant, kind, verdict)
-        if recorded is not None:
-            self._known.take(recorded)
-        return Outcome()
+    async def _told(
+        self,
+        tenant: str,
+        kind: type[TenantFact],
+        wrong: Iterable[Violation],
+        after: Callable[[Any], TenantFact | None],
+    ) -> Outcome:
+        violations = tuple(wrong)
+        if not violations:
+            recorded = await self._journal.advance_tenant(tenant, kind, after)
+            if recorded is not None:
+                self._known.take(recorded)
+        return Outcome(violations)
 
     # --- requests about a job -------------------------------------------------------------------
 
@@ -321,24 +346,3 @@ def _stock_fact(body: r.SetStock, request: str, now: datetime) -> StockChanged:
     what = body.model_dump(exclude={"user", "notice_s"})
     deadline = now + timedelta(seconds=body.notice_s)
     return StockChanged(**what, deadline=deadline, by=body.user, request=request)
-
-
-# --- deciding about a tenant -------------------------------------------------------------------
-
-
-def _tenant_violations(body: r.TenantRequest) -> Iterable[Violation]:
-    match body:
-        case r.SetQuota():
-            return tenancy.quota_violations(body)
-        case r.SetBlocklist():
-            return tenancy.blocklist_violations(body)
-        case _:
-            raise Permanent(f"request {body.verb} has no handler")
-
-
-_TENANT_FACTS: dict[
-    type[r.TenantRequest], tuple[type[TenantFact], Callable[..., TenantFact | None]]
-] = {
-    r.SetQuota: (QuotaSet, tenancy.quota_after),
-    r.SetBlocklist: (BlocklistSet, tenancy.blocklist_after),
-}

@@ -4,5 +4,5 @@ from __future__ import annotations
 
 from muster.contracts import subjects
 
-FILTERS = (subjects.ALL_JOBS, subjects.ALL_POOLS)
+FILTERS = (subjects.ALL_JOBS, subjects.ALL_POOLS, subjects.ALL_TENANTS)
 """Every job, whatever its pool: a job's subject does not name it."""

@@ -7,8 +7,8 @@ refused: more than a ceiling, or a gang for which block lists leave too few node
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
-from muster.contracts.requests import SetBlocklist, SetQuota
 from muster.domain.demand import Demand, ResourceClass, Role
 from muster.domain.nodes import NodeShape, NodeState
 from muster.domain.rules import violation
@@ -24,7 +24,27 @@ NAMED = 20
 # --- what operators set ------------------------------------------------------------------------
 
 
-def quota_violations(body: SetQuota, root: str = "$.data") -> Iterator[Violation]:
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """What a request says of shares. whole: and of no others; else those of other models stay."""
+
+    by: str
+    shares: tuple[Share, ...]
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """What a request says of a block list. only_user: it is that user's, not the tenant's."""
+
+    by: str
+    pool: str
+    only_user: str | None
+    add: tuple[str, ...]
+    remove: tuple[str, ...]
+
+
+def quota_violations(body: Shares, root: str = "$.data") -> Iterator[Violation]:
     """Return everything that is wrong with a request about shares."""
     seen: set[tuple[str, str]] = set()
     for index, share in enumerate(body.shares):
@@ -38,7 +58,7 @@ def quota_violations(body: SetQuota, root: str = "$.data") -> Iterator[Violation
         seen.add((share.pool, share.gpu_model))
 
 
-def blocklist_violations(body: SetBlocklist, root: str = "$.data") -> Iterator[Violation]:
+def blocklist_violations(body: Blocks, root: str = "$.data") -> Iterator[Violation]:
     """Return everything that is wrong with a request about a block list."""
     if not body.add and not body.remove:
         yield violation("E_BLOCK_NOTHING", root)
@@ -50,19 +70,17 @@ def blocklist_violations(body: SetBlocklist, root: str = "$.data") -> Iterator[V
             seen.add(node)
 
 
-def quota_after(last: QuotaSet | None, body: SetQuota, request: str) -> QuotaSet | None:
+def quota_after(last: QuotaSet | None, body: Shares, request: str) -> QuotaSet | None:
     """Return the tenant's shares once the request is carried out; None if it was before."""
     if last is not None and last.knows(request):
         return None
     kept = {} if last is None or body.whole else {(s.pool, s.gpu_model): s for s in last.shares}
-    kept |= {(s.pool, s.gpu_model): Share.model_validate(s.model_dump()) for s in body.shares}
+    kept |= {(s.pool, s.gpu_model): s for s in body.shares}
     shares = tuple(kept[name] for name in sorted(kept))
-    return QuotaSet(by=body.user, request=request, requests=_known(last), shares=shares)
+    return QuotaSet(by=body.by, request=request, requests=_known(last), shares=shares)
 
 
-def blocklist_after(
-    last: BlocklistSet | None, body: SetBlocklist, request: str
-) -> BlocklistSet | None:
+def blocklist_after(last: BlocklistSet | None, body: Blocks, request: str) -> BlocklistSet | None:
     """Return the tenant's block lists once the request is carried out; None if it was before."""
     if last is not None and last.knows(request):
         return None
@@ -72,16 +90,14 @@ def blocklist_after(
     else:
         users[body.only_user] = _changed(users.get(body.only_user, {}), body)
     kept = {user: lists for user, lists in sorted(users.items()) if lists}
-    return BlocklistSet(
-        by=body.user, request=request, requests=_known(last), nodes=nodes, users=kept
-    )
+    return BlocklistSet(by=body.by, request=request, requests=_known(last), nodes=nodes, users=kept)
 
 
 def _known(last: QuotaSet | BlocklistSet | None) -> tuple[str, ...]:
     return (*last.requests, last.request)[-REMEMBERED:] if last else ()
 
 
-def _changed(lists: Blocked, body: SetBlocklist) -> Blocked:
+def _changed(lists: Blocked, body: Blocks) -> Blocked:
     names = ({*lists.get(body.pool, ())} | {*body.add}) - {*body.remove}
     changed = {**lists, body.pool: tuple(sorted(names))}
     return {pool: changed[pool] for pool in sorted(changed) if changed[pool]}

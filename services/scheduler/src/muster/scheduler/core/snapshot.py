@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 
+from muster.domain.causes import EvictionCause
 from muster.domain.nodes import NodeState
 from muster.domain.phases import Phase
 from muster.domain.state import DeadlineKind, JobState
+from muster.domain.tenants import TenantView
 from muster.scheduler.core.runtimes import UNTAUGHT, Runtimes
 
 JobKey = tuple[str, str]
@@ -47,11 +49,23 @@ class LastRound:
 
 
 @dataclass(frozen=True, slots=True)
+class Eviction:
+    """A job was told to leave for another one. by: the id of the job that benefits."""
+
+    at: datetime
+    victim: JobKey
+    by: str
+    cause: EvictionCause
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """upto: the last sequence known. cursor: where a search for victims that was cut goes on.
 
     runtimes: how long jobs ran that have succeeded.
     set_aside: jobs about which a decision could not be written: counted, and left alone.
+    tenants: what is recorded of their shares and block lists. evictions: for the sake of others,
+    in this pool, the newest last; how far back, the fold decides.
     """
 
     pool: str
@@ -63,6 +77,8 @@ class Snapshot:
     cursor: JobKey | None = None
     set_aside: frozenset[JobKey] = frozenset()
     runtimes: Runtimes = UNTAUGHT
+    tenants: Mapping[str, TenantView] = field(default_factory=dict)
+    evictions: tuple[Eviction, ...] = ()
 
     @property
     def queued(self) -> Iterator[Listed]:

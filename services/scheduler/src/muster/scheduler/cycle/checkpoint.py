@@ -20,9 +20,11 @@ import structlog
 
 from muster.contracts import subjects
 from muster.contracts.events import read_event
+from muster.domain.causes import EvictionCause
 from muster.domain.errors import Permanent
 from muster.log import EventLog, Recorded
 from muster.scheduler.core.runtimes import Histogram, Kind, Runtimes
+from muster.scheduler.core.snapshot import Eviction
 from muster.scheduler.cycle.fold import Fold
 
 FORMAT = 2
@@ -65,7 +67,19 @@ def _content(fold: Fold, last: Recorded, position: int) -> dict[str, Any]:
         "signs": {name: pool.sign for name, pool in fold.pools.items()},
         "epoch_heads": {name: pool.epoch_head for name, pool in fold.pools.items()},
         "runtimes": {name: list(pool.runtimes.packed()) for name, pool in fold.pools.items()},
+        "evictions": {
+            name: [_eviction(one) for one in pool.evictions] for name, pool in fold.pools.items()
+        },
     }
+
+
+def _eviction(one: Eviction) -> list[str]:
+    return [one.at.isoformat(), *one.victim, one.by, one.cause.value]
+
+
+def _evicted(item: Sequence[str]) -> Eviction:
+    at, tenant, job, by, cause = item
+    return Eviction(datetime.fromisoformat(at), (tenant, job), by, EvictionCause(cause))
 
 
 def _packed(recorded: Recorded, stay: int | None) -> dict[str, Any]:
@@ -146,6 +160,8 @@ def _fold(
         pool.sign = content["signs"].get(name, 0)
         pool.epoch_head = content["epoch_heads"].get(name, 0)
         pool.runtimes = _runtimes(content["runtimes"].get(name, ()))
+        pool.evictions.clear()
+        pool.evictions.extend(_evicted(item) for item in content["evictions"].get(name, ()))
     fold.last = last
     return fold
 

@@ -5,19 +5,31 @@ Pure bookkeeping: events go in, in the order of the log, and a snapshot comes ou
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from muster.contracts import subjects
-from muster.contracts.events import JobData, NodeData
+from muster.contracts.events import JobData, NodeData, TenantData
 from muster.domain.edges import Owner
-from muster.domain.facts import Succeeded
+from muster.domain.facts import Preempted, Succeeded
 from muster.domain.phases import Phase
 from muster.domain.pools import EpochTaken, PoolSummary, RoundDecided
+from muster.domain.tenants import TenantView
 from muster.log import Recorded, Unreadable
 from muster.scheduler.core.runtimes import UNTAUGHT, Runtimes
-from muster.scheduler.core.snapshot import JobKey, LastRound, Listed, Snapshot, key_of
+from muster.scheduler.core.snapshot import (
+    Eviction,
+    JobKey,
+    LastRound,
+    Listed,
+    Snapshot,
+    key_of,
+)
+
+EVICTIONS = 10_000
+"""So many evictions of a pool are remembered, for the guards against going round in circles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +42,10 @@ class Kept:
 
 @dataclass(slots=True)
 class PoolFold:
-    """One pool. version counts what may change a plan; sign: the last event by any scheduler."""
+    """One pool. version counts what may change a plan; sign: the last event by any scheduler.
+
+    tenants: of the whole log, the same for every pool.
+    """
 
     pool: str
     jobs: dict[JobKey, Kept] = field(default_factory=dict)
@@ -39,6 +54,8 @@ class PoolFold:
     epoch_head: int = 0
     decided: Recorded | None = None
     summary: Recorded | None = None
+    tenants: dict[str, TenantView] = field(default_factory=dict)
+    evictions: deque[Eviction] = field(default_factory=lambda: deque(maxlen=EVICTIONS))
     version: int = 0
     sign: int = 0
     runtimes: Runtimes = UNTAUGHT
@@ -68,6 +85,8 @@ class PoolFold:
             cursor=cursor,
             set_aside=set_aside,
             runtimes=self.runtimes,
+            tenants=dict(self.tenants),
+            evictions=tuple(self.evictions),
         )
 
     def note_job(self, recorded: Recorded, stay: int | None = None) -> None:
@@ -77,6 +96,9 @@ class PoolFold:
         self.version += 1
         if stay is None:
             self._learn(recorded)
+        match recorded.event.data.detail:
+            case Preempted(by=str(by), cause=cause):
+                self.evictions.append(Eviction(recorded.event.time, key_of(state), by, cause))
         if not state.held and state.phase is not Phase.QUEUED:
             return
         if stay is None:
@@ -111,10 +133,15 @@ _SCHEDULER = f"muster/{Owner.SCHEDULER}"
 
 @dataclass(slots=True)
 class Fold:
-    """Every pool, or some. last: the newest event that was taken in."""
+    """Every pool, or some. last: the newest event that was taken in.
+
+    facts: the last of each kind about each tenant, by subject; tenants: what they say together.
+    """
 
     only: frozenset[str] = frozenset()
     pools: dict[str, PoolFold] = field(default_factory=dict)
+    tenants: dict[str, TenantView] = field(default_factory=dict)
+    facts: dict[str, Recorded] = field(default_factory=dict)
     last: Recorded | None = None
 
     def take(self, item: Recorded | Unreadable, stay: int | None = None) -> None:
@@ -125,6 +152,9 @@ class Fold:
         self.last = item
         address = subjects.parse(item.event.subject)
         match item.event.data:
+            case TenantData():
+                self._tenant(address.names[0], item)
+                return
             case JobData():
                 pool = item.job.pool
             case NodeData():
@@ -133,10 +163,16 @@ class Fold:
                 pool = address.names[0]
         if self.only and pool not in self.only:
             return
-        fold = self.pools.setdefault(pool, PoolFold(pool))
+        fold = self.pools.setdefault(pool, PoolFold(pool, tenants=self.tenants))
         if item.event.source == _SCHEDULER:
             fold.sign = item.seq
         self._note(fold, address.kind, item, stay)
+
+    def _tenant(self, name: str, item: Recorded) -> None:
+        self.facts[item.event.subject] = item
+        self.tenants[name] = self.tenants.get(name, TenantView()).after(item.event.data.detail)
+        for fold in self.pools.values():
+            fold.version += 1
 
     def _note(self, fold: PoolFold, kind: str, item: Recorded, stay: int | None) -> None:
         match kind:
@@ -166,7 +202,7 @@ class Fold:
 
     def items(self) -> Iterator[tuple[Recorded, int | None]]:
         """Yield what would make the same fold again, if taken in this order."""
-        kept: list[tuple[Recorded, int | None]] = []
+        kept: list[tuple[Recorded, int | None]] = [(fact, None) for fact in self.facts.values()]
         for fold in self.pools.values():
             facts = (fold.epoch, fold.decided, fold.summary, *fold.nodes.values())
             kept += [(recorded, None) for recorded in facts if recorded]
