@@ -9,7 +9,7 @@ import pytest
 
 from muster.domain.demand import Role
 from muster.domain.nodes import NodeState
-from muster.scheduler.core.amounts import of_shape
+from muster.scheduler.core.amounts import of_shape, room
 from muster.scheduler.core.placement import Shortfall, place
 from muster.scheduler.core.rooms import Site, Sites, gathered
 from tests.scheduler.worlds import (
@@ -32,7 +32,7 @@ from tests.scheduler.worlds import (
 
 def sites(*nodes: NodeState) -> Sites:
     """Make sites of empty nodes."""
-    return gathered(Site(one.node, one.shape, of_shape(one.shape)) for one in nodes)
+    return gathered(Site(one.node, one.shape, room(of_shape(one.shape))) for one in nodes)
 
 
 def test_a_gang_is_placed_whole() -> None:

@@ -7,7 +7,7 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muster.scheduler.core.amounts import Amounts
+from muster.scheduler.core.amounts import Room
 from muster.scheduler.core.placement import place
 from muster.scheduler.core.rooms import Kind, Site, gathered
 from tests.scheduler.worlds import node, role
@@ -17,7 +17,7 @@ MODELS = ("A100", "H100")
 
 def site(dice: Random, name: str, model: str, second: bool) -> Site:
     """Make a site with some room."""
-    free = Amounts(dice.randint(-1, 4), dice.choice([8000, 16000]), 1000)
+    free = Room(dice.randint(-1, 4), (), dice.choice([8000, 16000]), 1000)
     return Site(name, node(name, gpu_model=model).shape, free, second)
 
 

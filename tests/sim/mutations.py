@@ -36,7 +36,7 @@ from muster.requeue.core import decide
 from muster.scheduler.core import placement, rank, upkeep
 from muster.scheduler.core import plan as planning
 from muster.scheduler.core import round as scheduling
-from muster.scheduler.core.amounts import Amounts
+from muster.scheduler.core.amounts import Room, room
 from muster.scheduler.core.board import Board
 from muster.scheduler.core.snapshot import JobKey
 from muster.scheduler.cycle.fold import Fold
@@ -45,8 +45,8 @@ Patch = pytest.MonkeyPatch
 
 
 def a_node_is_given_away_twice(patch: Patch) -> None:
-    def free(self: Board, node: str, without: frozenset[JobKey] = frozenset()) -> Amounts:
-        return self.capacity(node)
+    def free(self: Board, node: str, without: frozenset[JobKey] = frozenset()) -> Room:
+        return room(self.capacity(node))
 
     patch.setattr(Board, "free", free)
 
@@ -70,7 +70,8 @@ def a_worker_is_left_out_of_the_placement(patch: Patch) -> None:
         if not isinstance(found, dict) or sum(map(len, found.values())) < 2:
             return found
         node = max(found)
-        return {**found, node: found[node][:-1]} if found[node][1:] else _without(found, node)
+        less = {**found, node: found[node][:-1]} if found[node][1:] else _without(found, node)
+        return placement.Placed(less.items())
 
     patch.setattr(scheduling, "place", place)
 

@@ -8,13 +8,15 @@ can come, whichever victims have left and whichever of their beneficiaries have 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, combinations
+from typing import NamedTuple
 
 from muster.domain.demand import Demand
 from muster.domain.facts import Placement
 from muster.domain.state import JobState
-from muster.scheduler.core.amounts import NOTHING, Amounts, of_worker
+from muster.scheduler.core.amounts import CARD, NOTHING, Amounts, Room, of_worker, room
+from muster.scheduler.core.placement import Shares
 from muster.scheduler.core.snapshot import JobKey
 
 NOBODY: frozenset[JobKey] = frozenset()
@@ -23,51 +25,76 @@ EXACT_WAITERS = 5
 """With more waiting jobs on one node than this, victims and beneficiaries are simply added up."""
 
 
+class Taken(NamedTuple):
+    """What a job has on one node. slots: thousandths by the number of the card that is shared."""
+
+    amounts: Amounts
+    slots: Mapping[int, int] = {}
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
     """waits: the victims that must be gone before the claimant's processes come."""
 
-    amounts: Amounts
+    taken: Taken
     waits: frozenset[JobKey] = NOBODY
 
 
-def claimed_by(state: JobState) -> dict[str, Amounts]:
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What is left of a node. slots: of each card that may be shared further, by its number."""
+
+    room: Room
+    slots: Mapping[int, int]
+
+
+def claimed_by(state: JobState) -> dict[str, Taken]:
     """Return what a job holds, by node."""
-    return claim_on(state.held, state.demand)
+    return claim_on(state.held, state.demand, state.cards)
 
 
-def claim_on(placement: Placement, demand: Demand) -> dict[str, Amounts]:
-    """Return what a placement takes, by node."""
-    return {
-        node: _total(of_worker(demand, worker) for worker in workers)
-        for node, workers in placement.items()
-    }
+def claim_on(
+    placement: Placement, demand: Demand, cards: Mapping[str, int] | None = None
+) -> dict[str, Taken]:
+    """Return what a placement takes, by node. A worker without a card to share has a whole one."""
+    return {node: _taken(demand, workers, cards or {}) for node, workers in placement.items()}
 
 
-def _total(amounts: Iterable[Amounts]) -> Amounts:
-    total = NOTHING
-    for amount in amounts:
-        total += amount
-    return total
+def _taken(demand: Demand, workers: Iterable[str], cards: Mapping[str, int]) -> Taken:
+    amounts, slots = NOTHING, dict[int, int]()
+    for worker in workers:
+        need = of_worker(demand, worker)
+        gpus, slot = need.gpus, cards.get(worker)
+        if need.milli and slot is None:
+            gpus = 1
+        elif need.milli and slot is not None:
+            slots[slot] = slots.get(slot, 0) + need.milli
+        amounts += Amounts(gpus, need.cpus, need.memory, need.extended)
+    return Taken(amounts, slots)
 
 
 class Board:
-    """Claims on the nodes of a pool. Changes only while one plan is made."""
+    """Claims on the nodes of a pool. Changes only while one plan is made.
 
-    def __init__(self, capacity: Mapping[str, Amounts]) -> None:
-        self._capacity = capacity
+    foreign: what others than Muster take of the capacity.
+    """
+
+    def __init__(
+        self, capacity: Mapping[str, Amounts], foreign: Mapping[str, Amounts] | None = None
+    ) -> None:
+        self._capacity, self._foreign = capacity, foreign or {}
         self._claims: dict[str, dict[JobKey, Claim]] = {node: {} for node in capacity}
         self._nodes: dict[JobKey, tuple[str, ...]] = {}
-        self._free: dict[str, Amounts] = {}
-        self._freed: dict[str, dict[frozenset[JobKey], Amounts]] = {}
+        self._free: dict[str, Left] = {}
+        self._freed: dict[str, dict[frozenset[JobKey], Left]] = {}
 
     def claim(
-        self, job: JobKey, amounts: Mapping[str, Amounts], waits: frozenset[JobKey] = NOBODY
+        self, job: JobKey, taken: Mapping[str, Taken], waits: frozenset[JobKey] = NOBODY
     ) -> None:
         """Enter what a job has from now on. A node that the pool no longer has is remembered."""
-        self._nodes[job] = tuple(sorted(amounts))
+        self._nodes[job] = tuple(sorted(taken))
         for node in self._known(job):
-            self._claims[node][job] = Claim(amounts[node], waits)
+            self._claims[node][job] = Claim(taken[node], waits)
             self._forget(node)
 
     def drop(self, job: JobKey) -> None:
@@ -96,40 +123,96 @@ class Board:
         """Return what the node offers when it is empty."""
         return self._capacity[node]
 
-    def free(self, node: str, without: frozenset[JobKey] = NOBODY) -> Amounts:
+    def free(self, node: str, without: frozenset[JobKey] = NOBODY) -> Room:
         """Return what may be given away on a node, once the jobs in `without` are gone."""
+        return self._left(node, without).room
+
+    def _left(self, node: str, without: frozenset[JobKey]) -> Left:
         claims = self._claims[node]
         if without and not without.isdisjoint(claims):
             return self._freed_on(node, without)
         if node not in self._free:
-            self._free[node] = self._capacity[node] - _peak(claims, NOBODY)
+            self._free[node] = self._after(node, claims, NOBODY)
         return self._free[node]
 
-    def _freed_on(self, node: str, without: frozenset[JobKey]) -> Amounts:
+    def _freed_on(self, node: str, without: frozenset[JobKey]) -> Left:
         claims = self._claims[node]
         known = self._freed.setdefault(node, {})
         concerned = (job for key, claim in claims.items() for job in (key, *claim.waits))
         gone = frozenset(job for job in concerned if job in without)
         if gone not in known:
-            known[gone] = self._capacity[node] - _peak(claims, gone)
+            known[gone] = self._after(node, claims, gone)
         return known[gone]
 
+    def _after(self, node: str, claims: Mapping[JobKey, Claim], gone: frozenset[JobKey]) -> Left:
+        use = _peak(claims, gone)
+        free = self._capacity[node] - use.amounts
+        if node in self._foreign:
+            free -= self._foreign[node]
+        slots = {slot: CARD - milli for slot, milli in use.slots.items() if milli < CARD}
+        return Left(room(free, tuple(sorted(slots.values()))), slots)
 
-def _peak(claims: Mapping[JobKey, Claim], without: frozenset[JobKey]) -> Amounts:
+    def cards(self, shares: Shares, without: frozenset[JobKey] = NOBODY) -> dict[str, int]:
+        """Return the number of the shared card that each worker of a placement gets.
+
+        A card that is shared for the first time gets the smallest number that nobody has there,
+        not even who is about to leave.
+        """
+        found: dict[str, int] = {}
+        for node, shared in shares.items():
+            lefts = dict(self._left(node, without).slots)
+            used = {slot for claim in self._claims[node].values() for slot in claim.taken.slots}
+            for worker, milli, left in shared:
+                slot = _slot(lefts, used, left)
+                lefts[slot] = left - milli
+                used.add(slot)
+                found[worker] = slot
+        return found
+
+
+def _slot(lefts: Mapping[int, int], used: set[int], left: int) -> int:
+    if left < CARD:
+        return min(slot for slot, amount in lefts.items() if amount == left)
+    return next(slot for slot in range(len(used) + 1) if slot not in used)
+
+
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """amounts: cards that are shared count as whole. slots: those that are shared in any case."""
+
+    amounts: Amounts
+    slots: dict[int, int] = field(default_factory=dict)
+
+    def upper(self, other: _Use) -> _Use:
+        both = self.slots.keys() & other.slots.keys()
+        slots = {slot: max(self.slots[slot], other.slots[slot]) for slot in sorted(both)}
+        return _Use(self.amounts.upper(other.amounts), slots)
+
+
+def _use(claims: Iterable[Claim]) -> _Use:
+    amounts, slots = NOTHING, dict[int, int]()
+    for claim in claims:
+        amounts += claim.taken.amounts
+        for slot, milli in claim.taken.slots.items():
+            slots[slot] = slots.get(slot, 0) + milli
+    return _Use(amounts + Amounts(len(slots)) if slots else amounts, slots)
+
+
+def _peak(claims: Mapping[JobKey, Claim], without: frozenset[JobKey]) -> _Use:
     staying = {job: claim for job, claim in claims.items() if job not in without}
     waiters = {job: c.waits - without for job, c in staying.items() if c.waits - without}
+    if not waiters or len(waiters) > EXACT_WAITERS:
+        return _use(staying.values())
     awaited = frozenset(chain.from_iterable(waiters.values())) & staying.keys()
-    sure = _total(c.amounts for j, c in staying.items() if j not in waiters and j not in awaited)
-    if not waiters:
-        return sure
-    if len(waiters) > EXACT_WAITERS:
-        return sure + _total(staying[job].amounts for job in chain(waiters, awaited))
-    worst = NOTHING
+    sure = [c for j, c in staying.items() if j not in waiters and j not in awaited]
+    worst: _Use | None = None
     for launched in _subsets(waiters):
         gone = frozenset(chain.from_iterable(waiters[job] for job in launched))
-        there = chain(launched, awaited - gone)
-        worst = worst.upper(_total(staying[job].amounts for job in there))
-    return sure + worst
+        there = {*launched, *(awaited - gone)}
+        use = _use([*sure, *(staying[job] for job in sorted(there))])
+        worst = use if worst is None else worst.upper(use)
+    assert worst is not None
+    return worst
 
 
 def _subsets(jobs: Iterable[JobKey]) -> Iterable[tuple[JobKey, ...]]:

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from enum import StrEnum
 
 from muster.domain.demand import Demand, NodePolicyType, Role
-from muster.domain.nodes import NodeCondition, NodeShape, NodeState
+from muster.domain.nodes import NodeCondition, NodeShape, NodeState, Taint, TaintEffect
 from muster.domain.state import JobState
 from muster.scheduler.core.policy import Policy
 
@@ -27,6 +27,7 @@ class Shut(StrEnum):
     ZONE = "zone"
     AVOID = "avoid"
     SPOT = "spot"
+    TAINT = "taint"
 
 
 _CONDITIONS = {
@@ -46,6 +47,8 @@ def shut(node: NodeState, state: JobState, policy: Policy, avoided: Collection[s
         return _CONDITIONS[node.condition]
     if node.cordoned:
         return Shut.DRAINING if node.draining else Shut.CORDONED
+    if node.shape.taints and untolerated(node.shape, state.demand, *_KEEP_OFF):
+        return Shut.TAINT
     return Shut.AVOID if node.node in avoided else None
 
 
@@ -58,6 +61,34 @@ def barred(node: NodeState, demand: Demand, policy: Policy) -> Shut | None:
     if node.shape.spot and (demand.guarantee or demand.resource_class not in policy.on_spot):
         return Shut.SPOT
     return None
+
+
+_KEEP_OFF = (TaintEffect.NO_SCHEDULE, TaintEffect.NO_EXECUTE)
+
+
+def untolerated(shape: NodeShape, demand: Demand, *effects: TaintEffect) -> Taint | None:
+    """Return the first taint with one of these effects that a job does not put up with."""
+    for taint in shape.taints:
+        if taint.effect in effects and not _tolerates(demand, taint):
+            return taint
+    return None
+
+
+def _tolerates(demand: Demand, taint: Taint) -> bool:
+    return any(
+        one.key in {None, taint.key} and one.value in {None, taint.value}
+        for one in demand.tolerations
+    )
+
+
+def keeps_off(node: NodeState, demand: Demand) -> bool:
+    """Tell whether a taint of the node keeps new work of a job off it."""
+    return untolerated(node.shape, demand, *_KEEP_OFF) is not None
+
+
+def drives_out(node: NodeState, demand: Demand) -> bool:
+    """Tell whether a taint of the node ends what a job has running there."""
+    return untolerated(node.shape, demand, TaintEffect.NO_EXECUTE) is not None
 
 
 def is_there(node: NodeState) -> bool:
@@ -88,8 +119,11 @@ def wants_absent(demand: Demand, present: frozenset[str]) -> tuple[str, ...]:
 def second_choice(node: NodeState, state: JobState) -> bool:
     """Tell whether a node is used only when the gang does not fit without it.
 
-    A node under suspicion or to be avoided; for jobs that may use spot capacity, every other node.
+    A node under suspicion or to be avoided, or with a taint that asks for it; for jobs that may use
+    spot capacity, every other node.
     """
     if node.suspected or node.node in state.avoid:
+        return True
+    if untolerated(node.shape, state.demand, TaintEffect.PREFER_NO_SCHEDULE):
         return True
     return not node.shape.spot and state.demand.tier < 2

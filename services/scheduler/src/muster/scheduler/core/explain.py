@@ -82,7 +82,7 @@ def reason_of(made: Plan, job: Listed, verdict: Verdict) -> Reason:
             return texts.never(made.snapshot.pool, short)
         case Waiting.NODES_SHUT if short:
             return texts.waiting(texts.shortage(texts.NODES_SHUT, short))
-        case Waiting.NO_ROOM if short:
+        case Waiting.NO_ROOM | Waiting.NO_DOMAIN if short:
             return texts.waiting(texts.shortage(texts.NO_ROOM, short))
         case Waiting.NODES_ABSENT:
             return texts.waiting(texts.NODES_ABSENT.put(nodes=", ".join(verdict.nodes)))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
 
-from muster.domain.demand import Demand, NodePolicyType, Role
+from muster.domain.demand import Demand, LocalityMode, NodePolicyType, Role
 from muster.domain.nodes import NodeState
 from muster.domain.state import JobState
-from muster.scheduler.core.amounts import of_shape
+from muster.scheduler.core.amounts import of_shape, room
 from muster.scheduler.core.doors import Shut, barred, shut, wants_absent
-from muster.scheduler.core.placement import Shortfall, place
+from muster.scheduler.core.placement import PLAIN, How, Shortfall, how_for, place
 from muster.scheduler.core.policy import Policy
 from muster.scheduler.core.rooms import Site, Sites, gathered
 from muster.scheduler.core.verdicts import Verdict, Waiting
@@ -28,13 +28,16 @@ def shape_of(state: JobState, policy: Policy) -> Shape:
         doors_of(state.demand, policy),
         (state.avoid, state.since) if state.avoid else None,
         state.demand.tier < 2,
+        state.demand.locality,
+        state.demand.stability_level if state.demand.tier == 0 else None,
     )
 
 
 def _role_shape(role: Role) -> tuple[object, ...]:
     extended = tuple(sorted(role.extended.items()))
     model = role.gpu_model or ""
-    return role.name, role.replicas, role.gpus, model, role.cpus, role.memory_mib, extended
+    gpus = role.gpus, role.gpu_milli, model
+    return role.name, role.replicas, gpus, role.cpus, role.memory_mib, extended
 
 
 def doors_of(demand: Demand, policy: Policy) -> Hashable:
@@ -44,6 +47,7 @@ def doors_of(demand: Demand, policy: Policy) -> Hashable:
         (nodes.type, nodes.nodes) if nodes else None,
         demand.zone,
         demand.resource_class in policy.on_spot and not demand.guarantee,
+        demand.tolerations,
     )
 
 
@@ -63,7 +67,7 @@ class Fitting:
         self.looks = 0
         self._nodes, self._policy = nodes, policy
         self._present = frozenset(nodes)
-        self._rooms = {name: of_shape(node.shape) for name, node in nodes.items()}
+        self._rooms = {name: room(of_shape(node.shape)) for name, node in nodes.items()}
         self._known: dict[Hashable, Sites] = {}
 
     def never_fits(self, state: JobState) -> Verdict | None:
@@ -71,7 +75,7 @@ class Fitting:
         demand = state.demand
         key = doors_of(demand, self._policy)
         sites = self._empty(key, demand, lambda node: barred(node, demand, self._policy))
-        found = place(demand.roles, sites)
+        found = place(demand.roles, sites, how=self._how(demand))
         if not isinstance(found, Shortfall):
             return None
         if absent := wants_absent(demand, self._present):
@@ -83,7 +87,14 @@ class Fitting:
         demand = state.demand
         key = (doors_of(demand, self._policy), avoided)
         sites = self._empty(key, demand, lambda node: shut(node, state, self._policy, avoided))
-        return isinstance(place(demand.roles, sites), Shortfall)
+        return isinstance(place(demand.roles, sites, how=self._how(demand)), Shortfall)
+
+    def _how(self, demand: Demand) -> How:
+        """Return what a job must have; what it would rather have is not looked at."""
+        locality = demand.locality
+        if locality is None or locality.mode is LocalityMode.PREFERRED:
+            return PLAIN
+        return how_for(demand, PLAIN.taste, self._policy.levels)
 
     def avoided_by(self, state: JobState) -> frozenset[str]:
         """Return the nodes that a job must avoid, as far as it can.

@@ -1,124 +1,368 @@
 """The placement core: a node for every worker of a gang, or how many of which role fell short.
 
-All or nothing. Used for free room, for room after an eviction, and for an empty pool alike. Does
-not know why a node is there or not: it is given the nodes that a job may use.
+All or nothing. Used for free room, for room after an eviction, for an empty pool, for the view of
+fragments and in the benchmark alike. Does not know why a node is there or not: it is given the
+nodes that a job may use, and how the job wants them chosen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import merge
 from itertools import groupby
+from typing import NamedTuple
 
-from muster.domain.demand import Role
-from muster.domain.facts import Placement
-from muster.scheduler.core.amounts import of_role
+from muster.domain.demand import Demand, LocalityMode, Role
+from muster.scheduler.core.amounts import Need, of_role
 from muster.scheduler.core.doors import has_model
-from muster.scheduler.core.rooms import Kind, Rooms, Sites, View
+from muster.scheduler.core.rooms import Domain, Kind, Levels, Rooms, Sites, View
+from muster.scheduler.core.scoring import Market, Taste, taste
 
 UNCHANGED: Mapping[str, Kind] = {}
 
-Tightness = tuple[int, int, int]
+NODE = "node"
+"""The finest level: all workers on one node."""
+
+
+class Shared(NamedTuple):
+    """A worker on a card that it shares. left: thousandths of the card before it comes."""
+
+    worker: str
+    milli: int
+    left: int
+
+
+Shares = Mapping[str, Sequence[Shared]]
+"""node -> the workers that share cards there, in the order in which they come."""
+
+
+class Placed(dict[str, tuple[str, ...]]):
+    """node -> workers, with the cards that some of them share."""
+
+    __slots__ = ("shares",)
+
+    def __init__(self, workers: Iterable[tuple[str, tuple[str, ...]]] = ()) -> None:
+        super().__init__(workers)
+        self.shares: Shares = {}
 
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:
-    """Of `need` workers of a role only `fits` have a node."""
+    """Of `need` workers of a role only `fits` have a node.
+
+    level, domain: they would have one each, but not in one domain of this level; `fits` is what
+    the best domain holds.
+    """
 
     role: Role
     fits: int
     need: int
+    level: str | None = None
+    domain: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """How nodes are chosen. together: the kinds of domain in which the gang is kept if one holds
+    it, in the order in which they are tried. required: the last of them must do."""
+
+    taste: Taste
+    together: tuple[Levels, ...] = ()
+    required: str | None = None
+
+
+PLAIN = How(taste("first_fit", Market()))
+
+
+def how_for(demand: Demand, tasted: Taste, levels: Levels) -> How:
+    """Return how nodes are chosen for a job in a pool with these levels, coarse to fine."""
+    chains = [levels[:depth] for depth in range(len(levels), 0, -1)]
+    locality = demand.locality
+    if locality is None:
+        return How(tasted, tuple(chains))
+    required = locality.mode is LocalityMode.REQUIRED
+    level = locality.level
+    if level == NODE:
+        chains = [] if required else chains
+    elif level not in levels:
+        chains = [(level,)] if required else [(level,), *chains]
+    elif required:
+        chains = [chain for chain in chains if level in chain]
+    return How(tasted, tuple(chains), level if required else None)
 
 
 def place(
-    roles: Sequence[Role], sites: Sites, moved: Mapping[str, Kind] = UNCHANGED
-) -> Placement | Shortfall:
+    roles: Sequence[Role], sites: Sites, moved: Mapping[str, Kind] = UNCHANGED, how: How = PLAIN
+) -> Placed | Shortfall:
     """Place every worker of every role. Does not depend on the order of roles or sites.
 
     moved: nodes with another room than the sites say.
     """
     if sites.first is not None:
-        found = _place(roles, sites.first, moved)
+        found = _place(roles, sites.first, moved, how)
         if not isinstance(found, Shortfall):
             return found
-    return _place(roles, sites.every, moved)
+    return _place(roles, sites.every, moved, how)
 
 
-def _place(roles: Sequence[Role], rooms: Rooms, moved: Mapping[str, Kind]) -> Placement | Shortfall:
-    largest_first = sorted((r for r in roles if r.replicas), key=_size, reverse=True)
-    found = _fill(largest_first, View.of(rooms, moved))
-    if isinstance(found, Shortfall) and len(largest_first) > 1:
-        # what is left between large workers may be no room for a small one: the other way round
-        other = _fill(largest_first[::-1], View.of(rooms, moved))
-        return found if isinstance(other, Shortfall) else other
-    return found
+class Asked(NamedTuple):
+    """A role, with what one worker of it needs."""
+
+    role: Role
+    need: Need
+
+    def count(self, kind: Kind) -> int:
+        """Return how many workers a node of a kind holds, no more than there are."""
+        if not has_model(kind.gpu_model, self.role):
+            return 0
+        return min(kind.free.holds(self.need), self.role.replicas)
 
 
-def _size(role: Role) -> tuple[int, int, int, str]:
-    need = of_role(role)
-    return need.gpus, need.cpus, need.memory, role.name
+def _place(
+    roles: Sequence[Role], rooms: Rooms, moved: Mapping[str, Kind], how: How
+) -> Placed | Shortfall:
+    asked = [Asked(role, of_role(role)) for role in roles if role.replicas]
+    if not moved and len(asked) == 1 and asked[0].role.replicas == 1:
+        return _single(asked[0], rooms, how.taste)
+    gang = _Gang(sorted(asked, key=_size, reverse=True), how)
+    return gang.place(rooms, moved)
 
 
-def _fill(roles: Sequence[Role], view: View) -> Placement | Shortfall:
-    placed: dict[str, list[str]] = {}
-    for role in roles:
-        need = of_role(role)
-        counts = _counts(role, view)
-        total = sum(count * view.sizes[kind] for kind, count in counts.items())
-        if total < role.replicas:
-            return Shortfall(role, total, role.replicas)
-        workers = list(role.workers)
-        for node, count in _share(role.replicas, counts, view):
-            placed.setdefault(node, []).extend(workers[:count])
-            del workers[:count]
-            kind = view.kind(node)
-            view.move(node, kind._replace(free=kind.free - need * count))
-    return {node: tuple(workers) for node, workers in sorted(placed.items())}
+def _size(asked: Asked) -> tuple[int, int, int, int, str]:
+    need = asked.need
+    return need.gpus, need.milli, need.cpus, need.memory, asked.role.name
 
 
-def _counts(role: Role, view: View) -> dict[Kind, int]:
-    """Return how many workers a node of each kind holds."""
-    need = of_role(role)
-    return {
-        kind: min(count, role.replicas)
-        for kind, size in view.sizes.items()
-        if size and has_model(kind.gpu_model, role) and (count := kind.free.holds(need))
-    }
+def _single(asked: Asked, rooms: Rooms, tasted: Taste) -> Placed | Shortfall:
+    """Place a single worker: on the best node of all."""
+    role, need = asked
+
+    def score(kind: Kind) -> float | None:
+        found = tasted.put(kind, need) if has_model(kind.gpu_model, role) else None
+        return found[0] if found else None
+
+    model = role.gpu_model if need.gpus or need.milli else None
+    node = rooms.best((tasted.name, need, model), score)
+    if node is None:
+        return Shortfall(role, 0, 1)
+    placed = Placed()
+    _put(placed, tasted, asked, node, rooms.kinds[node], role.workers)
+    return placed
 
 
-def _tightness(kind: Kind) -> Tightness:
-    return kind.free.gpus, kind.free.cpus, kind.free.memory
+def _put(
+    placed: Placed, tasted: Taste, asked: Asked, node: str, kind: Kind, workers: Sequence[str]
+) -> Kind:
+    """Put workers on a node; return the kind of node that it is then."""
+    put = tasted.put(kind, asked.need, len(workers))
+    assert put is not None
+    after, lefts = put[1]
+    placed[node] = (*placed.get(node, ()), *workers)
+    if lefts:
+        milli = asked.need.milli
+        shared = [Shared(worker, milli, left) for worker, left in zip(workers, lefts, strict=True)]
+        placed.shares = {**placed.shares, node: (*placed.shares.get(node, ()), *shared)}
+    return Kind(after, kind.gpu_model)
 
 
-def _share(replicas: int, counts: Mapping[Kind, int], view: View) -> list[tuple[str, int]]:
-    """Return how many workers each node gets: few nodes, and the tightest that will do."""
-    shares: list[tuple[str, int]] = []
-    left, taken = replicas, set[str]()
-    for kinds in _ranks(counts):
-        count = counts[kinds[0]]
-        for node in merge(*(view.nodes(kind) for kind in kinds)):
-            if count >= left:
-                enough = [kind for kind, holds in counts.items() if holds >= left]
-                return [*shares, (_tightest(enough, view, taken), left)]
-            shares.append((node, count))
-            taken.add(node)
-            left -= count
-    return shares
+class _Gang:
+    """Places one gang. asked: the largest role first."""
+
+    def __init__(self, asked: Sequence[Asked], how: How) -> None:
+        self._asked, self._how, self._taste = asked, how, how.taste
+        self._counts: list[dict[Kind, int]] = [{} for _ in asked]
+
+    def place(self, rooms: Rooms, moved: Mapping[str, Kind]) -> Placed | Shortfall:
+        """Place it: on one node, else in the first kind of domain that holds it."""
+        anywhere = self._in(rooms, moved)
+        if isinstance(anywhere, Shortfall) or len(anywhere) == 1:
+            return anywhere
+        if len(self._asked) > 1 and (one := self._on_one_node(rooms, moved)):
+            return one
+        short = None
+        for levels in self._how.together:
+            found = self._in_a_domain(rooms, moved, levels)
+            if not isinstance(found, Shortfall):
+                return found
+            short = found
+        if self._how.required is None:
+            return anywhere
+        return short or self._most_on_one(rooms, moved)
+
+    def _count(self, index: int, kind: Kind) -> int:
+        counts = self._counts[index]
+        if kind not in counts:
+            counts[kind] = self._asked[index].count(kind)
+        return counts[kind]
+
+    # --- one node ------------------------------------------------------------------------------
+
+    def _on_one_node(self, rooms: Rooms, moved: Mapping[str, Kind]) -> Placed | None:
+        """Place workers of several roles on the best node that holds them all."""
+        view = View.of(rooms, moved)
+        best: tuple[float, str, Kind] | None = None
+        for kind, size in view.sizes.items():
+            worth = self._worth(kind) if size else None
+            if worth is not None and (best is None or worth <= best[0]):
+                found = worth, next(view.nodes(kind)), kind
+                best = found if best is None else min(best, found)
+        if best is None:
+            return None
+        placed, (_, node, kind) = Placed(), best
+        for asked in self._asked:
+            kind = _put(placed, self._taste, asked, node, kind, asked.role.workers)
+        return placed
+
+    def _worth(self, kind: Kind) -> float | None:
+        """Return the worth of all workers on one node, None if it does not hold them."""
+        for index, asked in enumerate(self._asked):
+            if self._count(index, kind) < asked.role.replicas:
+                return None
+        after = kind
+        for asked in self._asked:
+            put = self._taste.put(after, asked.need, asked.role.replicas)
+            if put is None:
+                return None
+            after = Kind(put[1].room, kind.gpu_model)
+        return self._taste.worth(kind, after.free, self._asked[0].need)
+
+    def _most_on_one(self, rooms: Rooms, moved: Mapping[str, Kind]) -> Shortfall:
+        view = View.of(rooms, moved)
+        nodes = {next(view.nodes(kind)): [kind] for kind, size in view.sizes.items() if size}
+        return self._best_short(
+            NODE, {node: self._fits({kind: 1}) for node, (kind,) in nodes.items()}
+        )
+
+    # --- one domain ----------------------------------------------------------------------------
+
+    def _in_a_domain(
+        self, rooms: Rooms, moved: Mapping[str, Kind], levels: Levels
+    ) -> Placed | Shortfall:
+        """Place the gang in the domain of a level that holds it with the least to spare."""
+        parts = rooms.parts(levels)
+        changed: dict[Domain, dict[str, Kind]] = {}
+        for node, kind in moved.items():
+            if node in rooms.kinds:
+                changed.setdefault(rooms.home(node, levels), {})[node] = kind
+        fits = {
+            name: self._fits(_sizes(part, changed.get(name, UNCHANGED)))
+            for name, part in parts.items()
+        }
+        for name in sorted(parts, key=lambda name: (fits[name], name)):
+            if self._short_of(fits[name]) is None:
+                found = self._in(parts[name], changed.get(name, UNCHANGED))
+                if not isinstance(found, Shortfall):
+                    return found
+        return self._best_short(
+            levels[-1],
+            {name[-1].lstrip("=").removeprefix("node "): fit for name, fit in fits.items()},
+        )
+
+    def _fits(self, sizes: Mapping[Kind, int]) -> tuple[int, ...]:
+        """Return how many workers of each role fit, each role alone."""
+        return tuple(
+            sum([self._count(index, kind) * size for kind, size in sizes.items()])
+            for index in range(len(self._asked))
+        )
+
+    def _short_of(self, fits: Sequence[int]) -> int | None:
+        """Return the first role of which not all fit."""
+        short = (i for i, asked in enumerate(self._asked) if fits[i] < asked.role.replicas)
+        return next(short, None)
+
+    def _best_short(self, level: str, fits: Mapping[str, Sequence[int]]) -> Shortfall:
+        """Say what is missing in the domain that holds the most."""
+
+        def holds(name: str) -> int:
+            return sum(
+                min(f, a.role.replicas) for f, a in zip(fits[name], self._asked, strict=True)
+            )
+
+        best = min(fits, key=lambda name: (-holds(name), name))
+        index = self._short_of(fits[best]) or 0
+        role = self._asked[index].role
+        return Shortfall(role, fits[best][index], role.replicas, level, best)
+
+    # --- nodes ---------------------------------------------------------------------------------
+
+    def _in(self, rooms: Rooms, moved: Mapping[str, Kind]) -> Placed | Shortfall:
+        order = range(len(self._asked))
+        found = self._fill(order, View.of(rooms, moved))
+        if isinstance(found, Shortfall) and len(order) > 1:
+            # what is left between large workers may be no room for a small one: the other way round
+            other = self._fill(order[::-1], View.of(rooms, moved))
+            return found if isinstance(other, Shortfall) else other
+        return found
+
+    def _fill(self, order: Sequence[int], view: View) -> Placed | Shortfall:
+        placed = Placed()
+        for index in order:
+            asked = self._asked[index]
+            role = asked.role
+            counts = {
+                kind: count
+                for kind, size in view.sizes.items()
+                if size and (count := self._count(index, kind))
+            }
+            total = sum([count * view.sizes[kind] for kind, count in counts.items()])
+            if total < role.replicas:
+                return Shortfall(role, total, role.replicas)
+            workers = list(role.workers)
+            for node, count in self._share(asked, counts, view):
+                kind = _put(placed, self._taste, asked, node, view.kind(node), workers[:count])
+                view.move(node, kind)
+                del workers[:count]
+        ordered = Placed(sorted(placed.items()))
+        ordered.shares = placed.shares
+        return ordered
+
+    def _share(self, asked: Asked, counts: Mapping[Kind, int], view: View) -> list[tuple[str, int]]:
+        """Return how many workers each node gets: few nodes, and of these the best."""
+        shares: list[tuple[str, int]] = []
+        left, taken = asked.role.replicas, set[str]()
+        for count, kinds in self._ranks(asked, counts):
+            for node in merge(*(view.nodes(kind) for kind in kinds)):
+                if count >= left:
+                    enough = [kind for kind, holds in counts.items() if holds >= left]
+                    return [*shares, (self._best(asked, left, enough, view, taken), left)]
+                shares.append((node, count))
+                taken.add(node)
+                left -= count
+        return shares
+
+    def _ranks(self, asked: Asked, counts: Mapping[Kind, int]) -> Iterator[tuple[int, list[Kind]]]:
+        """Yield kinds that go together: those that hold the most first, then the best."""
+        by_count: dict[int, list[Kind]] = {}
+        for kind, count in counts.items():
+            by_count.setdefault(count, []).append(kind)
+        for count in sorted(by_count, reverse=True):
+            scored = sorted((self._score(asked, kind, count), kind) for kind in by_count[count])
+            for _, group in groupby(scored, key=lambda each: each[0]):
+                yield count, [kind for _, kind in group]
+
+    def _score(self, asked: Asked, kind: Kind, count: int) -> float:
+        put = self._taste.put(kind, asked.need, count)
+        assert put is not None
+        return put[0]
+
+    def _best(
+        self, asked: Asked, count: int, kinds: Sequence[Kind], view: View, taken: set[str]
+    ) -> str:
+        firsts = (
+            (
+                self._score(asked, kind, count),
+                next((n for n in view.nodes(kind) if n not in taken), None),
+            )
+            for kind in kinds
+        )
+        return min((score, node) for score, node in firsts if node is not None)[1]
 
 
-def _ranks(counts: Mapping[Kind, int]) -> Iterator[list[Kind]]:
-    """Yield kinds that go together: those that hold the most first, then the tightest."""
-
-    def order(kind: Kind) -> tuple[int, Tightness]:
-        return -counts[kind], _tightness(kind)
-
-    return (list(kinds) for _, kinds in groupby(sorted(counts, key=order), key=order))
-
-
-def _tightest(kinds: Sequence[Kind], view: View, taken: set[str]) -> str:
-    firsts = (
-        (_tightness(kind), next((n for n in view.nodes(kind) if n not in taken), None))
-        for kind in kinds
-    )
-    return min((tight, node) for tight, node in firsts if node is not None)[1]
+def _sizes(rooms: Rooms, moved: Mapping[str, Kind]) -> dict[Kind, int]:
+    """Return how many nodes of each kind there are."""
+    sizes = {kind: len(names) for kind, names in rooms.names.items()}
+    for node, kind in moved.items():
+        sizes[rooms.kinds[node]] -= 1
+        sizes[kind] = sizes.get(kind, 0) + 1
+    return sizes

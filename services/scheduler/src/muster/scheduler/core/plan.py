@@ -151,6 +151,8 @@ class Queue:
 
     def _what_is_missing(self, state: JobState, short: Shortfall) -> Verdict:
         fitting = self.round.fitting
+        if short.level is not None:
+            return Verdict(Waiting.NO_DOMAIN, short)
         closed = fitting.shut_out(state, fitting.avoided_by(state))
         return Verdict(Waiting.NODES_SHUT if closed else Waiting.NO_ROOM, short)
 
@@ -177,5 +179,13 @@ class Queue:
         return searches and (self._is_sure(job) or self._has_looks())
 
 
-_FINAL = frozenset({Waiting.NO_ROOM, Waiting.NEVER_FITS, Waiting.NODES_ABSENT, Waiting.NODES_SHUT})
+_FINAL = frozenset(
+    {
+        Waiting.NO_ROOM,
+        Waiting.NO_DOMAIN,
+        Waiting.NEVER_FITS,
+        Waiting.NODES_ABSENT,
+        Waiting.NODES_SHUT,
+    }
+)
 """Verdicts that end a one-shot job: it had its round."""

@@ -14,6 +14,9 @@ class Policy:
     min_run_s: so long a job runs before a higher one may evict it; cool_down_s: the same for a
     job that was evicted before. Idle jobs have no such protection.
 
+    placement: which of the nodes that would do is taken (see `scoring`). levels: keys of node
+    labels from coarse to fine; a gang is kept inside one domain of the finest that holds it.
+
     on_spot: classes that may use nodes of spot capacity; a guaranteed job never does.
     max_decisions: events of one round. max_attempts: different shapes tried against the nodes.
     max_searches: searches for victims. max_looks: nodes looked at, equal ones counted once; about
@@ -25,6 +28,8 @@ class Policy:
     min_run_s: int = 0
     cool_down_s: int = 0
     on_spot: frozenset[ResourceClass] = frozenset({ResourceClass.SPOT, ResourceClass.IDLE})
+    placement: str = "default"
+    levels: tuple[str, ...] = ()
     max_decisions: int = 990
     max_attempts: int = 5000
     max_searches: int = 200

@@ -1,19 +1,29 @@
 """Nodes a job may use, in groups of equal ones: a thousand equal nodes are looked at once.
 
 Made by `fitting` and `round`, read by `placement`. Says how many nodes of each kind there are, and
-which, in the order of their names. Does not know why a node is there.
+which, in the order of their names; and the same for the domains of a level. Does not know why a
+node is there.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from heapq import merge
+from heapq import heapify, heappop, heappush, merge
 from typing import NamedTuple
 
 from muster.domain.nodes import NodeShape
-from muster.scheduler.core.amounts import Amounts
+from muster.scheduler.core.amounts import Room
+
+Levels = tuple[str, ...]
+"""Keys of node labels, from coarse to fine; `zone` is the zone of the node's shape."""
+
+Domain = tuple[str, ...]
+"""The values of the levels down to one of them: a switch of the same name in another zone is
+another one. A node without a label is a domain of its own."""
+
+ZONE = "zone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,31 +32,50 @@ class Site:
 
     node: str
     shape: NodeShape
-    free: Amounts
+    free: Room
     second_choice: bool = False
 
 
 class Kind(NamedTuple):
     """All of a node that a placement looks at, but its name."""
 
-    free: Amounts
+    free: Room
     gpu_model: str
 
 
 Moved = dict[str, Kind]
 """Nodes that would be of another kind than the one they are entered with."""
 
+Score = Callable[[Kind], float | None]
+"""How good a kind is, the smaller the better; None where it will not do."""
+
+
+def domain_of(node: str, shape: NodeShape, levels: Levels) -> Domain:
+    """Return the domain of the last of these levels in which a node is."""
+    values = []
+    for level in levels:
+        value = shape.zone if level == ZONE else shape.labels.get(level)
+        values.append(f"={value}" if value is not None else f"node {node}")
+    return tuple(values)
+
 
 class Rooms:
     """Nodes by kind. They change kind, but none is added or taken away."""
 
-    def __init__(self, kinds: Mapping[str, Kind]) -> None:
+    def __init__(
+        self, kinds: Mapping[str, Kind], shapes: Mapping[str, NodeShape] | None = None
+    ) -> None:
         self.kinds = dict(kinds)
         self.names: dict[Kind, list[str]] = {}
         for node in sorted(kinds):
             self.names.setdefault(kinds[node], []).append(node)
+        self._shapes = shapes or {}
+        self._parts: dict[Levels, dict[Domain, Rooms]] = {}
+        self._homes: dict[Levels, dict[str, Domain]] = {}
+        self._changed: list[Kind] = []
+        self._rankings: dict[Hashable, _Ranking] = {}
 
-    def enter(self, node: str, free: Amounts) -> None:
+    def enter(self, node: str, free: Room) -> None:
         """Note that a node has another room now."""
         old = self.kinds.get(node)
         if old is None or old.free == free:
@@ -57,6 +86,77 @@ class Rooms:
             del self.names[old]
         kind = self.kinds[node] = Kind(free, old.gpu_model)
         insort(self.names.setdefault(kind, []), node)
+        if self._rankings:
+            self._changed += (old, kind)
+        for levels, homes in self._homes.items():
+            self._parts[levels][homes[node]].enter(node, free)
+
+    def parts(self, levels: Levels) -> Mapping[Domain, Rooms]:
+        """Return the nodes of each domain of the last of these levels."""
+        if levels not in self._parts:
+            homes = {node: domain_of(node, self._shapes[node], levels) for node in self.kinds}
+            inside: dict[Domain, dict[str, Kind]] = {}
+            for node in sorted(homes):
+                inside.setdefault(homes[node], {})[node] = self.kinds[node]
+            self._homes[levels] = homes
+            self._parts[levels] = {name: Rooms(kinds) for name, kinds in sorted(inside.items())}
+        return self._parts[levels]
+
+    def home(self, node: str, levels: Levels) -> Domain:
+        """Return the domain in which a node is. Only after `parts` of the same levels."""
+        return self._homes[levels][node]
+
+    def best(self, key: Hashable, score: Score) -> str | None:
+        """Return the node with the best score, of equals the first by name; None if none will do.
+
+        key: equal for equal scores. Kinds are scored once, and again when they come anew.
+        """
+        ranking = self._rankings.get(key)
+        if ranking is None:
+            ranking = self._rankings[key] = _Ranking(score, self.names, len(self._changed))
+        else:
+            ranking.go_on(self._changed, self.names)
+        return ranking.first(self.names)
+
+
+class _Ranking:
+    """Kinds by score. What is no longer so is thrown away when it comes to the top."""
+
+    def __init__(self, score: Score, names: Mapping[Kind, list[str]], upto: int) -> None:
+        self._score, self._upto = score, upto
+        self._scores: dict[Kind, float | None] = {}
+        self._heap: list[tuple[float, str, Kind]] = []
+        for kind in names:
+            self._push(kind, names, add=self._heap.append)
+        heapify(self._heap)
+
+    def _push(
+        self,
+        kind: Kind,
+        names: Mapping[Kind, list[str]],
+        add: Callable[[tuple[float, str, Kind]], None],
+    ) -> None:
+        if kind not in self._scores:
+            self._scores[kind] = self._score(kind)
+        score = self._scores[kind]
+        if score is not None:
+            add((score, names[kind][0], kind))
+
+    def go_on(self, changed: list[Kind], names: Mapping[Kind, list[str]]) -> None:
+        """Take in what has changed since."""
+        for kind in dict.fromkeys(changed[self._upto :]):
+            if kind in names:
+                self._push(kind, names, add=lambda entry: heappush(self._heap, entry))
+        self._upto = len(changed)
+
+    def first(self, names: Mapping[Kind, list[str]]) -> str | None:
+        """Return the best."""
+        while self._heap:
+            _, node, kind = self._heap[0]
+            if kind in names and names[kind][0] == node:
+                return node
+            heappop(self._heap)
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +204,7 @@ class Sites:
     every: Rooms
     first: Rooms | None = None
 
-    def enter(self, node: str, free: Amounts) -> None:
+    def enter(self, node: str, free: Room) -> None:
         """Note that a node has another room now."""
         self.every.enter(node, free)
         if self.first is not None:
@@ -123,7 +223,8 @@ def gathered(sites: Iterable[Site]) -> Sites:
     """Put nodes into groups."""
     listed = list(sites)
     kinds = {site.node: Kind(site.free, site.shape.gpu_model) for site in listed}
+    shapes = {site.node: site.shape for site in listed}
     first = {site.node: kinds[site.node] for site in listed if not site.second_choice}
     if 0 < len(first) < len(kinds):
-        return Sites(Rooms(kinds), Rooms(first))
-    return Sites(Rooms(kinds))
+        return Sites(Rooms(kinds, shapes), Rooms(first, shapes))
+    return Sites(Rooms(kinds, shapes))

@@ -10,7 +10,6 @@ from collections.abc import Hashable, Mapping, Sequence
 from muster.domain.demand import ResourceClass
 from muster.domain.facts import (
     Fact,
-    Placement,
     Preempted,
     Scheduled,
     Unscheduled,
@@ -18,15 +17,17 @@ from muster.domain.facts import (
 )
 from muster.domain.nodes import NodeState
 from muster.domain.state import JobState, Wait
-from muster.scheduler.core.amounts import of_shape
+from muster.scheduler.core.amounts import of_foreign, of_shape
 from muster.scheduler.core.board import Board, claim_on, claimed_by
 from muster.scheduler.core.doors import is_there, second_choice, shut
 from muster.scheduler.core.fitting import KNOWN_DOORS, Fitting, doors_of, reachable
 from muster.scheduler.core.leaving import Parting, seconds_left, worth_waiting
-from muster.scheduler.core.placement import Shortfall, place
+from muster.scheduler.core.market import market_of
+from muster.scheduler.core.placement import How, Placed, Shortfall, how_for, place
 from muster.scheduler.core.policy import Policy
 from muster.scheduler.core.rank import Level, cause_for, level, may_evict, protected_until, shielded
 from muster.scheduler.core.rooms import Kind, Known, Moved, Site, Sites, gathered
+from muster.scheduler.core.scoring import taste
 from muster.scheduler.core.snapshot import JobKey, Listed, Snapshot, is_hold
 from muster.scheduler.core.upkeep import awaited_by, may_be_told_to_leave, upkeep
 from muster.scheduler.core.verdicts import Decision, Move
@@ -43,7 +44,12 @@ class Round:
             for node in sorted(snapshot.nodes, key=lambda node: node.node)
             if is_there(node)
         }
-        self.board = Board({name: of_shape(node.shape) for name, node in self.nodes.items()})
+        self.board = Board(
+            {name: of_shape(node.shape) for name, node in self.nodes.items()},
+            {name: of_foreign(node.foreign) for name, node in self.nodes.items() if node.foreign},
+        )
+        market = market_of(self.nodes.values(), (job.state for job in snapshot.jobs))
+        self.taste = taste(policy.placement, market)
         self.moves: list[Move] = []
         self._holding = {job.key: job for job in sorted(snapshot.holding, key=lambda j: j.key)}
         self._leaving: dict[JobKey, Parting] = {}
@@ -147,14 +153,21 @@ class Round:
             if node in kinds
         }
 
+    def how(self, state: JobState) -> How:
+        """Return how nodes are chosen for a job."""
+        return how_for(state.demand, self.taste, self.policy.levels)
+
+    def _place(self, job: Listed, sites: Sites, moved: Moved) -> Placed | Shortfall:
+        return place(job.state.demand.roles, sites, moved, self.how(job.state))
+
     def falls_short(self, job: Listed) -> Shortfall | None:
         """Return what is missing of free room for a job; None if it would fit."""
-        found = place(job.state.demand.roles, self.sites(job.state))
+        found = self._place(job, self.sites(job.state), {})
         return found if isinstance(found, Shortfall) else None
 
     def place_free(self, job: Listed) -> Shortfall | None:
         """Place a job in free room; return what falls short instead."""
-        found = place(job.state.demand.roles, self.sites(job.state))
+        found = self._place(job, self.sites(job.state), {})
         if isinstance(found, Shortfall):
             return found
         self._commit(job, found, ())
@@ -180,7 +193,7 @@ class Round:
         """Return a way on all the nodes that are open, avoided ones too, on which nobody leaves
         for this job."""
         sites = self._open_to(job.state, frozenset())
-        found = place(job.state.demand.roles, sites)
+        found = self._place(job, sites, {})
         if not isinstance(found, Shortfall):
             return Way(found, ())
         return self._way(job, sites, self._who_leaves())
@@ -188,8 +201,8 @@ class Round:
     def _way(self, job: Listed, sites: Sites, candidates: Sequence[Candidate]) -> Way | None:
         usable = sites.every.kinds.keys()
 
-        def fits(gone: frozenset[JobKey]) -> Placement | Shortfall:
-            return place(job.state.demand.roles, sites, self._without(sites, gone))
+        def fits(gone: frozenset[JobKey]) -> Placed | Shortfall:
+            return self._place(job, sites, self._without(sites, gone))
 
         useful = [c for c in candidates if not usable.isdisjoint(self.board.nodes_of(c.key))]
         return find_way(useful, fits, self.board.nodes_of, self.policy.max_singles)
@@ -224,18 +237,20 @@ class Round:
         spared = protected_until(other.state, self.policy)
         return spared is None or spared <= self.snapshot.now
 
-    def _commit(self, job: Listed, placement: Placement, gone: Sequence[Candidate]) -> None:
+    def _commit(self, job: Listed, placement: Placed, gone: Sequence[Candidate]) -> None:
         decisions = [self._send_off(one, job) for one in gone if one.exit is not Exit.LEAVES_ANYWAY]
         partings = [self._leaving[one.job.key] for one in gone if one.exit is not Exit.HOLD_TAKEN]
         waits = tuple(_wait(parting.job) for parting in partings)
+        keys = frozenset(parting.job.key for parting in partings)
+        cards = self.board.cards(placement.shares, keys)
         scheduled = Scheduled(
             placement=placement,
+            cards=cards,
             waits_for=waits,
             grace_s=max((parting.seconds for parting in partings), default=0),
         )
         self.moves.append(Move((*decisions, Decision(job.key, scheduled))))
-        keys = frozenset(parting.job.key for parting in partings)
-        self.board.claim(job.key, claim_on(placement, job.state.demand), keys)
+        self.board.claim(job.key, claim_on(placement, job.state.demand, cards), keys)
         self._touched += placement
 
     def _send_off(self, one: Candidate, beneficiary: Listed) -> Decision:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from muster.domain.demand import Role
 from muster.domain.reasons import Reason, ReasonCode, reason
 from muster.domain.state import JobState
-from muster.scheduler.core.amounts import Amounts
+from muster.scheduler.core.amounts import CARD, Room
 from muster.scheduler.core.doors import Shut
 from muster.scheduler.core.placement import Shortfall
 
@@ -31,6 +31,12 @@ NO_ROOM = Text(
 NODES_SHUT = Text(
     "too many nodes are closed to this job: of {need} workers with {spec} each only {fits} fit",
     "对该任务开放的节点不足：需要 {need} 个 Worker（每个 {spec}），只能容纳 {fits} 个",
+)
+NO_DOMAIN = Text(
+    "the gang must stay within one {level}, and none holds all: of {need} workers with {spec} each"
+    " the best one ({domain}) holds {fits}",
+    "任务要求全部 Worker 位于同一 {level}，目前没有一个能全部容纳："
+    "需要 {need} 个 Worker（每个 {spec}），最多的一个（{domain}）可容纳 {fits} 个",
 )
 NODES_ABSENT = Text(
     "the node policy names nodes that the pool does not have: {nodes}",
@@ -75,6 +81,9 @@ SHUT = {
     Shut.AVOID: Text(
         "{node}: avoided after a failure of this job there", "{node}：该任务曾在此故障，已避开"
     ),
+    Shut.TAINT: Text(
+        "{node}: has a taint that the job does not tolerate", "{node}：带有任务未容忍的污点"
+    ),
     Shut.SPOT: Text("{node}: spot capacity, not for this job", "{node}：Spot 资源，该任务不可使用"),
 }
 
@@ -99,7 +108,8 @@ HELP_PRIORITY = Text(
 def spec(role: Role) -> str:
     """Return what one worker needs, in words that both languages share."""
     model = f" ({role.gpu_model})" if role.gpu_model else ""
-    parts = [f"{role.gpus} GPU{model}" if role.gpus else ""]
+    gpus = f"{role.gpus}" if role.gpus else f"{role.gpu_milli / CARD:g}"
+    parts = [f"{gpus} GPU{model}" if role.gpus or role.gpu_milli else ""]
     parts += [f"{role.cpus:g} CPU" if role.cpus else ""]
     parts += [f"{role.memory_mib} MiB" if role.memory_mib else ""]
     parts += [f"{amount} {name}" for name, amount in sorted(role.extended.items()) if amount]
@@ -108,10 +118,18 @@ def spec(role: Role) -> str:
 
 def shortage(text: Text, short: Shortfall) -> Text:
     """Fill a sentence with what falls short."""
+    if short.level is not None:
+        return NO_DOMAIN.put(
+            level=short.level,
+            domain=short.domain,
+            need=short.need,
+            fits=short.fits,
+            spec=spec(short.role),
+        )
     return text.put(need=short.need, fits=short.fits, spec=spec(short.role))
 
 
-def cores(amounts: Amounts) -> str:
+def cores(amounts: Room) -> str:
     """Return CPU cores in decimal, never less than none."""
     return f"{max(0, amounts.cpus) / 1000:g}"
 

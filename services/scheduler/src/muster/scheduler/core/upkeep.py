@@ -18,6 +18,7 @@ from muster.domain.facts import Fact, GraceShortened, Preempted, Unscheduled, Wi
 from muster.domain.nodes import NodeCondition, NodeState
 from muster.domain.phases import Phase
 from muster.domain.state import DeadlineKind, JobState
+from muster.scheduler.core.doors import drives_out, keeps_off
 from muster.scheduler.core.snapshot import JobKey, Listed, is_hold
 
 _OUT = frozenset({NodeCondition.LOST, NodeCondition.FENCED, NodeCondition.GONE})
@@ -57,7 +58,7 @@ def awaited_by(state: JobState, holding: Mapping[JobKey, Listed]) -> list[Listed
 def _withdrawal(
     state: JobState, under: Iterable[NodeState], awaited: Collection[Listed], now: datetime
 ) -> Withdrawal | None:
-    if any(not node.schedulable for node in under):
+    if any(not node.schedulable or keeps_off(node, state.demand) for node in under):
         return Withdrawal.NODE_GONE
     if any(victim.state.phase in _STAYS for victim in awaited):
         return Withdrawal.PLAN_ABANDONED
@@ -97,7 +98,8 @@ def _cause(state: JobState, node: NodeState) -> EvictionCause | None:
                 return EvictionCause.IDLE_RECLAIM
             case _:
                 return EvictionCause.NODE_DRAIN
-    if node.condition is NodeCondition.READY and node.draining:
+    leaves = node.draining or drives_out(node, state.demand)
+    if node.condition is NodeCondition.READY and leaves:
         return EvictionCause.NODE_DRAIN
     return None
 

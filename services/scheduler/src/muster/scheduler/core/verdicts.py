@@ -41,6 +41,7 @@ class Waiting(StrEnum):
 
     NO_ROOM = "NO_ROOM"
     NEVER_FITS = "NEVER_FITS"
+    NO_DOMAIN = "NO_DOMAIN"
     NODES_ABSENT = "NODES_ABSENT"
     NODES_SHUT = "NODES_SHUT"
     NO_NODES = "NO_NODES"

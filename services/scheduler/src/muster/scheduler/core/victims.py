@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, IntEnum, auto
 
-from muster.domain.facts import Placement
-from muster.scheduler.core.placement import Shortfall
+from muster.scheduler.core.placement import Placed, Shortfall
 from muster.scheduler.core.rank import Level, level, lost_work, lot
 from muster.scheduler.core.snapshot import JobKey, Listed, is_hold
 
-Fits = Callable[[frozenset[JobKey]], Placement | Shortfall]
+Fits = Callable[[frozenset[JobKey]], Placed | Shortfall]
 """Place the gang as if these jobs were gone."""
 
 NodesOf = Callable[[JobKey], Sequence[str]]
@@ -67,7 +66,7 @@ def candidate(job: Listed, now: datetime, *, leaving: bool) -> Candidate:
 class Way:
     """A placement, and the candidates that it needs gone."""
 
-    placement: Placement
+    placement: Placed
     candidates: tuple[Candidate, ...]
 
     @property
@@ -123,7 +122,7 @@ class _Search:
     fits: Fits
     nodes_of: NodesOf
 
-    def touching(self, some: Sequence[Candidate], placement: Placement) -> list[Candidate]:
+    def touching(self, some: Sequence[Candidate], placement: Placed) -> list[Candidate]:
         """Return those that have something on a node of the placement."""
         used = set(placement)
         return [one for one in some if not used.isdisjoint(self.nodes_of(one.key))]

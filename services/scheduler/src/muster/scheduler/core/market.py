@@ -1,0 +1,52 @@
+"""What a pool usually runs, and on what: all that the policies of placement know of it.
+
+A pure function of nodes and jobs, so that the same snapshot always gives the same plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from muster.domain.demand import ResourceClass, Role
+from muster.domain.nodes import NodeState
+from muster.domain.state import JobState
+from muster.scheduler.core.amounts import Need, of_role, of_shape
+from muster.scheduler.core.scoring import Market, usual
+
+Asked = tuple[Need, frozenset[str] | None]
+"""The shape of a worker: what it needs, and the GPU models that serve it; None = any."""
+
+
+def market_of(nodes: Iterable[NodeState], states: Iterable[JobState]) -> Market:
+    """Return what policies may know of a pool. Idle jobs do not count: they take what is left."""
+    cards: dict[str, int] = {}
+    most_cpus = most_gpus = 1
+    for node in nodes:
+        amounts = of_shape(node.shape)
+        cards[node.shape.gpu_model] = cards.get(node.shape.gpu_model, 0) + amounts.gpus
+        most_cpus, most_gpus = max(most_cpus, amounts.cpus), max(most_gpus, amounts.gpus)
+    shapes = usual((need, models, n) for (need, models), n in counted(states).items())
+    return Market(shapes, tuple(sorted(cards.items())), most_cpus, most_gpus)
+
+
+def counted(states: Iterable[JobState]) -> dict[Asked, int]:
+    """Return how many workers of each shape jobs have, idle ones left out."""
+    known: dict[tuple[object, ...], Asked] = {}
+    counts: dict[Asked, int] = {}
+    for state in states:
+        if state.demand.resource_class is ResourceClass.IDLE:
+            continue
+        for role in state.demand.roles:
+            key = role.gpus, role.gpu_milli, role.gpu_model, role.cpus, role.memory_mib
+            if key not in known:
+                known[key] = asked_by(role)
+            shape = known[key]
+            counts[shape] = counts.get(shape, 0) + role.replicas
+    return counts
+
+
+def asked_by(role: Role) -> Asked:
+    """Return the shape of a role's workers, without its extended resources."""
+    need = of_role(role)._replace(extended=())
+    model = role.gpu_model if need.gpus or need.milli else None
+    return need, frozenset(model.split("|")) if model else None
