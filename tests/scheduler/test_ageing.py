@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muster.domain.state import JobState
-from muster.scheduler.core.plan import in_order, plan
+from muster.scheduler.core.plan import plan
 from muster.scheduler.core.policy import Policy
 from tests.scheduler.worlds import (
     at,
@@ -29,7 +29,7 @@ POLICY = Policy()
 
 def line(*jobs: JobState, policy: Policy = POLICY) -> list[str]:
     """Return the queue in its order."""
-    return [job.state.job for job in in_order(world([], jobs), policy)]
+    return [job for _, job in plan(world([], jobs), policy).verdicts]
 
 
 def test_priority_comes_first_in_ordinary_waits() -> None:
@@ -79,7 +79,7 @@ def test_nobody_is_passed_by_who_came_later_than_the_bound(
             assert (other - came).total_seconds() <= (99 - priority) * age_s
     # and the order is the same at any later instant
     then = world([], states, now=later)
-    assert [job.state.job for job in in_order(then, policy)] == order
+    assert [job for _, job in plan(then, policy).verdicts] == order
 
 
 def test_a_place_got_by_waiting_is_not_taken_by_whom_it_passed() -> None:
@@ -114,7 +114,7 @@ def test_a_wait_protects_within_its_tier_and_never_from_a_guarantee() -> None:
 def test_a_restart_in_place_ends_the_protection() -> None:
     runs = running("old", ["n1"], priority=10, entered=-14 * HOUR, since=0)
     snapshot = world([node("n1")], [runs, queued("high", priority=90)], now=60)
-    first, rest = snapshot.jobs[0], snapshot.jobs[1:]
+    first, *rest = snapshot.jobs
     again = type(first)(first.state.model_copy(update={"attempt": 2}), first.seq, first.stay)
     made = plan(replace(snapshot, jobs=(again, *rest)), POLICY)
     assert victims(made) == {"old"}

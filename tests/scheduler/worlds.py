@@ -24,7 +24,7 @@ from muster.domain.state import DeadlineKind, JobState, Wait
 from muster.scheduler.core.plan import plan
 from muster.scheduler.core.policy import Policy
 from muster.scheduler.core.snapshot import Listed, Snapshot
-from muster.scheduler.core.verdicts import Plan
+from muster.scheduler.core.verdicts import Plan, Waiting
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 POOL = "default"
@@ -183,6 +183,13 @@ def placements(made: Plan) -> dict[str, dict[str, tuple[str, ...]]]:
 def victims(made: Plan) -> set[str]:
     """Return who is evicted."""
     return {job for job, fact in decisions(made).items() if isinstance(fact, f.Preempted)}
+
+
+def unreached(made: Plan) -> set[str]:
+    """Return whom the round did not get to; the plan counts them without looking at each."""
+    found = {key[1] for key, v in made.verdicts.items() if v.why is Waiting.NOT_REACHED}
+    assert made.unreached == len(found)
+    return found
 
 
 def only(*nodes: str) -> NodePolicy:

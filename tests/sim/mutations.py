@@ -33,8 +33,7 @@ from muster.fault_tolerance.core import verdict
 from muster.log.memory import MemoryLog
 from muster.requeue import handlers as requeue_handlers
 from muster.requeue.core import decide
-from muster.scheduler.core import placement, rank, upkeep
-from muster.scheduler.core import plan as planning
+from muster.scheduler.core import exits, ground, placement, rank, standing, upkeep
 from muster.scheduler.core import round as scheduling
 from muster.scheduler.core.amounts import Room, room
 from muster.scheduler.core.board import Board
@@ -134,14 +133,14 @@ def a_guarantee_is_ignored(patch: Patch) -> None:
     def may_evict(beneficiary: JobState, victim: JobState) -> bool:
         return rank.level(victim) < rank.level(beneficiary)
 
-    patch.setattr(scheduling, "may_evict", may_evict)
+    patch.setattr(exits, "may_evict", may_evict)
 
 
 def equals_evict_each_other(patch: Patch) -> None:
     def may_evict(beneficiary: JobState, victim: JobState) -> bool:
         return not victim.demand.guarantee and rank.level(victim) <= rank.level(beneficiary)
 
-    patch.setattr(scheduling, "may_evict", may_evict)
+    patch.setattr(exits, "may_evict", may_evict)
 
 
 def a_request_is_not_remembered(patch: Patch) -> None:
@@ -201,11 +200,11 @@ def a_handler_fails_in_a_way_of_its_own(patch: Patch) -> None:
 def the_queue_is_a_stack(patch: Patch) -> None:
     true = rank.rank
 
-    def last_first(state: JobState) -> Any:
-        guarantee, tier, priority, since, tenant, job = true(state)
-        return guarantee, tier, -priority, -since.timestamp(), tenant, job
+    def last_first(*args: Any) -> Any:
+        guarantee, tier, stands, priority, job, tenant = true(*args)
+        return guarantee, tier, -stands.timestamp(), -priority, job, tenant
 
-    patch.setattr(planning, "rank", last_first)
+    patch.setattr(standing, "rank", last_first)
 
 
 def everything_is_shown_as_running(patch: Patch) -> None:
@@ -252,7 +251,7 @@ def an_exit_after_our_signal_counts(patch: Patch) -> None:
 
 
 def a_cordon_is_ignored(patch: Patch) -> None:
-    patch.setattr(scheduling, "shut", lambda *args: None)
+    patch.setattr(ground, "shut", lambda *args: None)
     patch.setattr(upkeep, "_withdrawal", lambda *args: None)
 
 

@@ -16,7 +16,7 @@ from muster.domain.state import JobState
 from muster.scheduler.core import texts
 from muster.scheduler.core.doors import Shut, is_there, serves, shut
 from muster.scheduler.core.fitting import Fitting
-from muster.scheduler.core.plan import in_order, plan
+from muster.scheduler.core.plan import plan
 from muster.scheduler.core.policy import Policy
 from muster.scheduler.core.snapshot import JobKey, Listed, Snapshot, is_hold
 from muster.scheduler.core.texts import Text
@@ -51,7 +51,7 @@ def explain(snapshot: Snapshot, job: JobKey, policy: Policy) -> Explanation:
 
 def explain_by(made: Plan, job: JobKey) -> Explanation:
     """Explain one job by a plan that is already made. Raises KeyError."""
-    listed = next((one for one in made.snapshot.jobs if one.key == job), None)
+    listed = made.snapshot.job(job)
     if listed is None:
         raise KeyError(job)
     verdict = made.verdicts.get(job)
@@ -59,7 +59,7 @@ def explain_by(made: Plan, job: JobKey) -> Explanation:
         return _placed(made.snapshot, listed)
     blockers = tuple(_blockers(made, listed.state, verdict))
     helps = tuple(_helps(made, listed.state, verdict))
-    ahead = [one.key for one in in_order(made.snapshot, made.policy)].index(job)
+    ahead = made.verdicts.ahead(job)
     return Explanation(job, verdict.why, reason_of(made, listed, verdict), ahead, blockers, helps)
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
 
-from muster.domain.demand import Demand, LocalityMode, NodePolicyType, Role
+from muster.domain.demand import Demand, LocalityMode, NodePolicyType
 from muster.domain.nodes import NodeState
 from muster.domain.state import JobState
 from muster.scheduler.core.amounts import of_shape, room
 from muster.scheduler.core.doors import Shut, barred, shut, wants_absent
+from muster.scheduler.core.jobs import role_shape
 from muster.scheduler.core.placement import PLAIN, How, Shortfall, how_for, place
 from muster.scheduler.core.policy import Policy
 from muster.scheduler.core.rooms import Site, Sites, gathered
@@ -24,20 +25,13 @@ KNOWN_DOORS = 64
 def shape_of(state: JobState, policy: Policy) -> Shape:
     """Return everything of a job that placement looks at, but not its rank."""
     return (
-        tuple(sorted(_role_shape(role) for role in state.demand.roles)),
+        tuple(sorted(role_shape(role) for role in state.demand.roles)),
         doors_of(state.demand, policy),
         (state.avoid, state.since) if state.avoid else None,
         state.demand.tier < 2,
         state.demand.locality,
         state.demand.stability_level if state.demand.tier == 0 else None,
     )
-
-
-def _role_shape(role: Role) -> tuple[object, ...]:
-    extended = tuple(sorted(role.extended.items()))
-    model = role.gpu_model or ""
-    gpus = role.gpus, role.gpu_milli, model
-    return role.name, role.replicas, gpus, role.cpus, role.memory_mib, extended
 
 
 def doors_of(demand: Demand, policy: Policy) -> Hashable:

@@ -17,23 +17,26 @@ Asked = tuple[Need, frozenset[str] | None]
 """The shape of a worker: what it needs, and the GPU models that serve it; None = any."""
 
 
-def market_of(nodes: Iterable[NodeState], states: Iterable[JobState]) -> Market:
-    """Return what policies may know of a pool. Idle jobs do not count: they take what is left."""
+def market_of(nodes: Iterable[NodeState], jobs: Iterable[tuple[JobState, int]]) -> Market:
+    """Return what policies may know of a pool. Idle jobs do not count: they take what is left.
+
+    jobs: each stands for so many equal ones.
+    """
     cards: dict[str, int] = {}
     most_cpus = most_gpus = 1
     for node in nodes:
         amounts = of_shape(node.shape)
         cards[node.shape.gpu_model] = cards.get(node.shape.gpu_model, 0) + amounts.gpus
         most_cpus, most_gpus = max(most_cpus, amounts.cpus), max(most_gpus, amounts.gpus)
-    shapes = usual((need, models, n) for (need, models), n in counted(states).items())
+    shapes = usual((need, models, n) for (need, models), n in counted(jobs).items())
     return Market(shapes, tuple(sorted(cards.items())), most_cpus, most_gpus)
 
 
-def counted(states: Iterable[JobState]) -> dict[Asked, int]:
+def counted(jobs: Iterable[tuple[JobState, int]]) -> dict[Asked, int]:
     """Return how many workers of each shape jobs have, idle ones left out."""
     known: dict[tuple[object, ...], Asked] = {}
     counts: dict[Asked, int] = {}
-    for state in states:
+    for state, times in jobs:
         if state.demand.resource_class is ResourceClass.IDLE:
             continue
         for role in state.demand.roles:
@@ -41,7 +44,7 @@ def counted(states: Iterable[JobState]) -> dict[Asked, int]:
             if key not in known:
                 known[key] = asked_by(role)
             shape = known[key]
-            counts[shape] = counts.get(shape, 0) + role.replicas
+            counts[shape] = counts.get(shape, 0) + times * role.replicas
     return counts
 
 

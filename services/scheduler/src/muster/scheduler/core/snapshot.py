@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -11,33 +11,21 @@ from muster.domain.nodes import NodeState
 from muster.domain.phases import Phase
 from muster.domain.state import DeadlineKind, JobState
 from muster.domain.tenants import TenantView
+from muster.scheduler.core.book import Book
+from muster.scheduler.core.jobs import JobKey, Listed, Waiter, key_of
 from muster.scheduler.core.runtimes import UNTAUGHT, Runtimes
 
-JobKey = tuple[str, str]
-"""(tenant, job)."""
-
-
-def key_of(state: JobState) -> JobKey:
-    """Return the identity of a job."""
-    return state.tenant, state.job
-
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """A job that is queued or holds something.
-
-    seq: its last event. stay: the attempt with which its present stay on nodes began; a restart in
-    place raises the attempt without giving anything back.
-    """
-
-    state: JobState
-    seq: int
-    stay: int
-
-    @property
-    def key(self) -> JobKey:
-        """Return the identity of the job."""
-        return key_of(self.state)
+__all__ = [
+    "Book",
+    "Eviction",
+    "JobKey",
+    "LastRound",
+    "Listed",
+    "Snapshot",
+    "Waiter",
+    "is_hold",
+    "key_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +48,8 @@ class Eviction:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """upto: the last sequence known. cursor: where a search for victims that was cut goes on.
+    """upto: the last sequence known. jobs: a book, or any jobs to make one of; read them from
+    `book`. cursor: the first in line where a sweep that was cut goes on.
 
     runtimes: how long jobs ran that have succeeded.
     set_aside: jobs about which a decision could not be written: counted, and left alone.
@@ -72,7 +61,7 @@ class Snapshot:
     now: datetime
     upto: int
     nodes: tuple[NodeState, ...]
-    jobs: tuple[Listed, ...]
+    jobs: Iterable[Listed]
     last_round: LastRound | None = None
     cursor: JobKey | None = None
     set_aside: frozenset[JobKey] = frozenset()
@@ -80,15 +69,29 @@ class Snapshot:
     tenants: Mapping[str, TenantView] = field(default_factory=dict)
     evictions: tuple[Eviction, ...] = ()
 
+    book: Book = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Make the book."""
+        book = self.jobs if isinstance(self.jobs, Book) else Book.of(self.jobs)
+        object.__setattr__(self, "book", book)
+        object.__setattr__(self, "jobs", book)
+
     @property
     def queued(self) -> Iterator[Listed]:
-        """Yield the jobs that wait for a placement."""
-        return (job for job in self.jobs if job.state.phase is Phase.QUEUED)
+        """Yield the jobs that wait for a placement: reads the whole queue, in no order."""
+        return (waiter.read() for waiter in self.book.waiters())
 
     @property
     def holding(self) -> Iterator[Listed]:
         """Yield the jobs that hold something, in whatever phase."""
-        return (job for job in self.jobs if job.state.held)
+        return iter(self.book.holding.values())
+
+    def job(self, key: JobKey) -> Listed | None:
+        """Return one job."""
+        held = self.book.holding.get(key)
+        waiter = None if held else self.book.find(key)
+        return waiter.read() if waiter else held
 
 
 def is_hold(state: JobState) -> bool:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from muster.domain.facts import Fact, Preempted, Scheduled
 from muster.scheduler.core.board import Board
 from muster.scheduler.core.placement import Shortfall
 from muster.scheduler.core.policy import Policy
 from muster.scheduler.core.snapshot import JobKey, Snapshot
+
+if TYPE_CHECKING:
+    from muster.scheduler.core.standing import Verdicts
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,17 +74,15 @@ class Plan:
     snapshot: Snapshot
     policy: Policy
     moves: tuple[Move, ...]
-    verdicts: Mapping[JobKey, Verdict]
+    verdicts: Verdicts
     board: Board
     next_at: datetime | None
     cursor: JobKey | None
 
     @property
-    def unreached(self) -> frozenset[JobKey]:
-        """Return the jobs that this round did not get to."""
-        return frozenset(
-            job for job, verdict in self.verdicts.items() if verdict.why is Waiting.NOT_REACHED
-        )
+    def unreached(self) -> int:
+        """Return how many jobs this round did not get to."""
+        return self.verdicts.count(Waiting.NOT_REACHED)
 
     @property
     def scheduled(self) -> int:

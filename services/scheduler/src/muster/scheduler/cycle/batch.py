@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from muster.domain.edges import IllegalEdge
-from muster.domain.facts import Preempted, Scheduled
+from muster.domain.facts import Declined, Preempted, Scheduled
 from muster.domain.pools import RoundDecided
 from muster.log import Append
 from muster.runtime.journal import Journal
@@ -50,10 +50,10 @@ def build(made: Plan, fold: PoolFold, journal: Journal, epoch: int, limit: int) 
             refused = move
             break
         taken.append(move)
-    left = _left(made, made.moves[len(taken) :])
-    if not taken and refused is None and not owes_proof(made.snapshot, left):
+    cut = frozenset(one.job for move in made.moves[len(taken) :] for one in move.decisions)
+    if not taken and refused is None and not owes_proof(made, cut):
         return None
-    return Batch(tuple(appends), _record(made, fold, epoch, taken, left), tuple(taken), refused)
+    return Batch(tuple(appends), _record(made, fold, epoch, taken, cut), tuple(taken), refused)
 
 
 def _appends(move: Move, fold: PoolFold, journal: Journal) -> list[Append]:
@@ -63,22 +63,18 @@ def _appends(move: Move, fold: PoolFold, journal: Journal) -> list[Append]:
     ]
 
 
-def _left(made: Plan, cut: Sequence[Move]) -> frozenset[JobKey]:
-    return made.unreached | {decision.job for move in cut for decision in move.decisions}
-
-
 def _record(
-    made: Plan, fold: PoolFold, epoch: int, taken: Sequence[Move], left: frozenset[JobKey]
+    made: Plan, fold: PoolFold, epoch: int, taken: Sequence[Move], cut: frozenset[JobKey]
 ) -> RoundDecided:
     last = fold.last_round
-    placed = {decision.job for move in taken for decision in move.decisions}
+    decided = sum(move.count(Scheduled) + move.count(Declined) for move in taken)
     return RoundDecided(
         epoch=epoch,
         round=last.round + 1 if last else 1,
         upto=made.snapshot.upto,
-        at=counts_for(made.snapshot, left),
+        at=counts_for(made, cut),
         scheduled=sum(move.count(Scheduled) for move in taken),
         preempted=sum(move.count(Preempted) for move in taken),
-        waiting=sum(job.key not in placed for job in made.snapshot.queued),
-        remainder=len(left),
+        waiting=made.snapshot.book.waiting - decided,
+        remainder=made.unreached + len(cut),
     )

@@ -18,26 +18,14 @@ from muster.domain.phases import Phase
 from muster.domain.pools import EpochTaken, PoolSummary, RoundDecided
 from muster.domain.tenants import TenantView
 from muster.log import Recorded, Unreadable
+from muster.scheduler.core.book import Register
+from muster.scheduler.core.jobs import JobKey, key_of, line_of
 from muster.scheduler.core.runtimes import UNTAUGHT, Runtimes
-from muster.scheduler.core.snapshot import (
-    Eviction,
-    JobKey,
-    LastRound,
-    Listed,
-    Snapshot,
-    key_of,
-)
+from muster.scheduler.core.snapshot import Eviction, LastRound, Snapshot
+from muster.scheduler.cycle.kept import Kept, Shelf
 
 EVICTIONS = 10_000
 """So many evictions of a pool are remembered, for the guards against going round in circles."""
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """The last event of a job. stay: see `Listed`."""
-
-    recorded: Recorded
-    stay: int
 
 
 @dataclass(slots=True)
@@ -49,6 +37,8 @@ class PoolFold:
 
     pool: str
     jobs: dict[JobKey, Kept] = field(default_factory=dict)
+    register: Register = field(default_factory=Register)
+    shelf: Shelf = field(default_factory=Shelf)
     nodes: dict[str, Recorded] = field(default_factory=dict)
     epoch: Recorded | None = None
     epoch_head: int = 0
@@ -72,15 +62,13 @@ class PoolFold:
     ) -> Snapshot:
         """Freeze the pool for a plan."""
         last = self.last_round
+        self.shelf.tidy()
         return Snapshot(
             pool=self.pool,
             now=now,
             upto=upto,
             nodes=tuple(recorded.node for recorded in self.nodes.values()),
-            jobs=tuple(
-                Listed(kept.recorded.job, kept.recorded.head, kept.stay)
-                for kept in self.jobs.values()
-            ),
+            jobs=self.register.book(),
             last_round=LastRound(last.at, last.upto) if last else None,
             cursor=cursor,
             set_aside=set_aside,
@@ -92,19 +80,48 @@ class PoolFold:
     def note_job(self, recorded: Recorded, stay: int | None = None) -> None:
         """Take in an event about a job of this pool."""
         state = recorded.job
-        before = self.jobs.pop(key_of(state), None)
+        key = key_of(state)
+        before, held_before = self.jobs.get(key), self.register.holds(key)
+        self._forget(before)
         self.version += 1
         if stay is None:
             self._learn(recorded)
         match recorded.event.data.detail:
             case Preempted(by=str(by), cause=cause):
-                self.evictions.append(Eviction(recorded.event.time, key_of(state), by, cause))
+                self.evictions.append(Eviction(recorded.event.time, key, by, cause))
         if not state.held and state.phase is not Phase.QUEUED:
             return
         if stay is None:
-            holds_on = before is not None and before.recorded.job.held and state.held
+            holds_on = before is not None and held_before and state.held
             stay = before.stay if before and holds_on else state.attempt
-        self.jobs[key_of(state)] = Kept(recorded, stay)
+        self._enter(recorded, stay)
+
+    def _forget(self, kept: Kept | None) -> None:
+        if kept is None:
+            return
+        del self.jobs[kept.key]
+        self.register.let_go(kept.key)
+        if kept.line is not None:
+            self.register.dequeue(kept)
+            self.shelf.drop(kept)
+
+    def _enter(self, recorded: Recorded, stay: int) -> None:
+        state = recorded.job
+        waits = state.phase is Phase.QUEUED
+        line = self.register.known(line_of(state)) if waits else None
+        kept = self.jobs[key_of(state)] = Kept(recorded, stay, line, self.shelf)
+        if waits:
+            self.register.enqueue(kept)
+            self.shelf.put(kept)
+        if state.held:
+            self.register.hold(kept.read())
+
+    def note_head(self, key: JobKey, head: int) -> None:
+        """Take in that something unreadable came after the last event of a job."""
+        if kept := self.jobs.get(key):
+            moved = replace(kept.recorded, head=head)
+            self._forget(kept)
+            self._enter(moved, kept.stay)
 
     def _learn(self, recorded: Recorded) -> None:
         began = recorded.job.started_at
@@ -192,9 +209,7 @@ class Fold:
         if address.kind == "job":
             tenant, job = address.names
             for fold in self.pools.values():
-                if kept := fold.jobs.get((tenant, job)):
-                    moved = replace(kept.recorded, head=item.seq)
-                    fold.jobs[tenant, job] = replace(kept, recorded=moved)
+                fold.note_head((tenant, job), item.seq)
         elif (address.kind, address.event) == ("pool", EpochTaken.event):
             led = self.pools.get(address.names[0])
             if led is not None:

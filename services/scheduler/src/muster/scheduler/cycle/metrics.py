@@ -47,7 +47,7 @@ class Meter:
         """Note a plan of the leader."""
         self._seconds.observe(seconds)
         self._waiting.set(len(made.verdicts))
-        self._unreached.set(len(made.unreached))
+        self._unreached.set(made.unreached)
 
     def ended(self, outcome: Outcome) -> None:
         """Count a round."""

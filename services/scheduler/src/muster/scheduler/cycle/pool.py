@@ -126,7 +126,7 @@ class PoolCycle:
         self._set_aside = {
             job: seq
             for job, seq in self._set_aside.items()
-            if job in self._fold.jobs and self._fold.jobs[job].recorded.head == seq
+            if job in self._fold.jobs and self._fold.jobs[job].seq == seq
         }
         now = self._journal.clock.now()
         aside = frozenset(self._set_aside)
@@ -156,7 +156,7 @@ class PoolCycle:
         self._meter.ended(Outcome.REFUSED)
         self._planned = None
         for job in batch.jobs:
-            self._set_aside[job] = self._fold.jobs[job].recorded.head
+            self._set_aside[job] = self._fold.jobs[job].seq
         structlog.get_logger().error(
             "a decision breaks the life cycle; its jobs are left alone until something happens",
             pool=self._fold.pool,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice
 
 from muster.domain.pools import PoolSummary, WaitingJob
 from muster.scheduler.core.explain import reason_of
-from muster.scheduler.core.snapshot import Snapshot
 from muster.scheduler.core.verdicts import Plan
 
 LONGEST_QUEUE = 50
@@ -26,21 +26,16 @@ def summarise(made: Plan) -> PoolSummary:
         gpus=sum(node.shape.gpus for node in open_nodes),
         gpus_free=sum(max(0, made.board.free(node.node).gpus) for node in open_nodes),
         waiting=len(made.verdicts),
-        queue=tuple(_queue(made.snapshot, made)),
+        queue=tuple(_queue(made)),
     )
 
 
-def _queue(snapshot: Snapshot, made: Plan) -> list[WaitingJob]:
-    listed = {job.key: job for job in snapshot.queued}
-    found = []
-    for ahead, (key, verdict) in enumerate(islice(made.verdicts.items(), LONGEST_QUEUE)):
-        why = reason_of(made, listed[key], verdict)
-        found.append(
-            WaitingJob(
-                tenant=key[0], job=key[1], code=verdict.why, en=why.en, zh=why.zh, ahead=ahead
-            )
+def _queue(made: Plan) -> Iterator[WaitingJob]:
+    for ahead, (key, job, verdict) in enumerate(islice(made.verdicts.waiting(), LONGEST_QUEUE)):
+        why = reason_of(made, job, verdict)
+        yield WaitingJob(
+            tenant=key[0], job=key[1], code=verdict.why, en=why.en, zh=why.zh, ahead=ahead
         )
-    return found
 
 
 def pause_after(summary: PoolSummary) -> float:
