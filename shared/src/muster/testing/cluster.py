@@ -12,7 +12,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
-from muster.domain.nodes import NodeShape
+from muster.domain.nodes import ForeignUse, NodeShape
 
 
 class WorkerId(NamedTuple):
@@ -21,6 +21,13 @@ class WorkerId(NamedTuple):
     job: str
     attempt: int
     worker: str
+
+
+class Share(NamedTuple):
+    """A part of a card: its number among the shared ones of the node, and thousandths of it."""
+
+    card: int | None
+    milli: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +62,7 @@ class SimWorker:
     """One process. Times are true seconds; told: the stop signal reached it, with the deadline.
 
     clock_off: by how much the clock was wrong when it was born; its instants stay as they are.
+    share: its part of a shared card. stray: it runs under our name, and no executor started it.
     """
 
     id: WorkerId
@@ -70,6 +78,8 @@ class SimWorker:
     told: float | None = None
     deadline: datetime | None = None
     killed: float | None = None
+    share: Share | None = None
+    stray: bool = False
 
     @property
     def alive(self) -> bool:
@@ -88,12 +98,15 @@ class SimWorker:
         return min(ways, default=None)
 
 
+NOBODY = ForeignUse()
+
+
 @dataclass(slots=True, eq=False)
 class SimNode:
     """One machine. present: the cluster lists it. reachable: signals arrive. powered: it runs.
 
     reclaim_at: when its owner takes it back, if that was announced. most_gpus: what it ever had.
-    kept_off: an operator has it off and will not let it back yet.
+    kept_off: an operator has it off and will not let it back yet. foreign: what others take.
     """
 
     name: str
@@ -104,6 +117,7 @@ class SimNode:
     reclaim_at: datetime | None = None
     most_gpus: int = 0
     kept_off: bool = False
+    foreign: ForeignUse = NOBODY
 
 
 @dataclass(slots=True)
@@ -132,20 +146,56 @@ class SimCluster:
             if worker.alive and node in {None, worker.node}:
                 yield worker
 
+    def used_gpus(self, node: str) -> int:
+        """Return the GPUs of a node that processes have, ours and others'; a shared one is one."""
+        foreign = self.nodes[node].foreign.gpus
+        return foreign + sum(w.gpus for w in self.alive(node)) + len(self.shares(node))
+
+    def shares(self, node: str) -> dict[int | None, int]:
+        """Return the thousandths given of each shared card of a node."""
+        given: dict[int | None, int] = {}
+        for worker in self.alive(node):
+            if worker.share is not None:
+                card, milli = worker.share
+                given[card] = given.get(card, 0) + milli
+        return given
+
     def free_gpus(self, node: str) -> int:
         """Return the GPUs of a node that no process has."""
-        return self.nodes[node].shape.gpus - sum(w.gpus for w in self.alive(node))
+        return self.nodes[node].shape.gpus - self.used_gpus(node)
+
+    def occupy(self, node: str, foreign: ForeignUse) -> bool:
+        """Let others take so much of a node from now on; False where there is no room for them."""
+        there, more = self.nodes[node], foreign.gpus - self.nodes[node].foreign.gpus
+        if more > max(0, self.free_gpus(node)):
+            return False
+        there.foreign = foreign
+        self.version += 1
+        return True
 
     # --- effects -----------------------------------------------------------------------------
 
     def start(
-        self, who: WorkerId, node: str, gpus: int, now: float, clock_off: float = 0.0
+        self,
+        who: WorkerId,
+        node: str,
+        gpus: int,
+        now: float,
+        clock_off: float = 0.0,
+        share: Share | None = None,
     ) -> None:
         """Start a worker unless there is a record of it."""
         if who in self.workers:
             return
-        self.workers[who] = SimWorker(who, node, gpus, self.script_of(who), now, clock_off)
+        script = self.script_of(who)
+        self.workers[who] = SimWorker(who, node, gpus, script, now, clock_off, share=share)
         self.started[who] = self.started.get(who, 0) + 1
+        self._touch(who.job)
+        self.catch_up(now)
+
+    def stray(self, who: WorkerId, node: str, gpus: int, script: Script, now: float) -> None:
+        """Let a process be there that looks like a worker and that nobody has asked for."""
+        self.workers[who] = SimWorker(who, node, gpus, script, now, stray=True)
         self._touch(who.job)
         self.catch_up(now)
 
@@ -205,6 +255,7 @@ class SimCluster:
             self._ended(worker, now, exit_code)
 
     def _end_all(self, node: str, now: float) -> None:
+        self.nodes[node].foreign = NOBODY
         for worker in list(self.alive(node)):
             self._ended(worker, now, None)
         self._touch_all(node)

@@ -10,9 +10,12 @@ from muster.domain.errors import Temporary
 from muster.executor.backends import Launch, NodeFacts, Observed, WorkerKey, WorkerStatus
 from muster.executor.backends.refusals import Refusal, RefusalCode, Refused, refusal
 from muster.log.memory import LogFault
-from muster.testing.cluster import Life, SimCluster, SimNode, SimWorker, WorkerId
+from muster.testing.cluster import Life, Share, SimCluster, SimNode, SimWorker, WorkerId
 from muster.testing.gates import Gate, ProcessHooks
 from muster.testing.virtual_time import START, VirtualTime
+
+WHOLE = 1000
+"""Thousandths of one card."""
 
 _STATUS = {
     Life.STARTING: WorkerStatus.STARTING,
@@ -45,11 +48,12 @@ class SimBackend:
         started = new[: len(new) // 2 + 1] if fault is LogFault.UNKNOWN_STORED else new
         for each in started:
             who, now = _id(each.key), self._time.elapsed
-            self._cluster.start(who, each.node, each.gpus, now, self._time.step)
+            share = Share(each.card, each.gpu_milli) if each.gpu_milli else None
+            self._cluster.start(who, each.node, each.gpus, now, self._time.step, share)
         await self._after("cluster launch", fault)
 
     def _refusals(self, launches: Sequence[Launch]) -> list[Refusal]:
-        wanted: dict[str, int] = {}
+        wanted: dict[str, _Wanted] = {}
         found: list[Refusal] = []
         for each in launches:
             worker, node = each.key.worker, self._cluster.nodes.get(each.node)
@@ -59,11 +63,15 @@ class SimBackend:
             if node is None or not node.present:
                 found.append(refusal(RefusalCode.NODE_UNKNOWN, worker, node=each.node))
                 continue
-            wanted[each.node] = wanted.get(each.node, 0) + each.gpus
+            there = wanted.setdefault(each.node, _Wanted(self._cluster.shares(each.node)))
+            there.add(each)
             free = self._cluster.free_gpus(each.node)
-            if wanted[each.node] > free:
-                numbers = {"node": each.node, "free": free, "wanted": wanted[each.node]}
+            if there.gpus > free:
+                numbers = {"node": each.node, "free": free, "wanted": there.gpus}
                 found.append(refusal(RefusalCode.NO_FREE_GPUS, worker, **numbers))
+            if each.gpu_milli and there.shares[each.card] > WHOLE:
+                share = {"node": each.node, "card": each.card, "wanted": each.gpu_milli}
+                found.append(refusal(RefusalCode.NO_FREE_SHARE, worker, **share))
         return found
 
     async def observe(self) -> Sequence[Observed]:
@@ -82,6 +90,7 @@ class SimBackend:
             started_at=_instant(worker, worker.up_at),
             ended_at=_instant(worker, worker.ended_at),
             address=worker.node,
+            gpus=worker.gpus + (worker.share is not None),
         )
 
     async def signal(self, keys: Sequence[WorkerKey], deadline: datetime) -> None:
@@ -119,6 +128,20 @@ class SimBackend:
     def changes(self) -> AsyncIterator[frozenset[str]]:
         """See the port."""
         return _Changes(self._cluster, self._hooks)
+
+
+class _Wanted:
+    """What one launch wants of one node. shares: thousandths of each card, with those given."""
+
+    def __init__(self, shares: dict[int | None, int]) -> None:
+        self.gpus, self.shares = 0, shares
+
+    def add(self, launch: Launch) -> None:
+        """Add one worker; a card that nobody is on takes a GPU."""
+        self.gpus += launch.gpus
+        if launch.gpu_milli:
+            self.gpus += launch.card not in self.shares
+            self.shares[launch.card] = self.shares.get(launch.card, 0) + launch.gpu_milli
 
 
 class _Changes:
@@ -162,4 +185,7 @@ def _facts(node: SimNode) -> NodeFacts:
         zone=shape.zone,
         labels=shape.labels,
         reclaim_at=node.reclaim_at,
+        extended=shape.extended,
+        taints=shape.taints,
+        foreign=node.foreign,
     )

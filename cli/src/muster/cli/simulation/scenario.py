@@ -17,12 +17,18 @@ from muster.domain.model import Strict
 
 
 class NodeGiven(Strict):
-    """One machine. later: it joins only when a step says so."""
+    """One machine. later: it joins only when a step says so.
+
+    taints: `key`, `key=value`, either with `:Effect` behind it. foreign: GPUs that others take.
+    """
 
     gpus: int
     spot: bool = False
     zone: str = "default"
     gpu_model: str = "H100"
+    labels: Mapping[str, str] = {}
+    taints: tuple[str, ...] = ()
+    foreign: int = 0
     later: bool = False
 
 
@@ -63,14 +69,16 @@ class JobGiven(Strict):
     """One job, or `count` jobs alike, named with a number behind.
 
     state: what is waited for before second 0; later = submitted by a step. on: where it must run
-    at second 0 (the other nodes are cordoned while it is placed). more: further fields of its
-    specification, as people write them.
+    at second 0 (the other nodes are cordoned while it is placed). share: thousandths of one card
+    for each worker, instead of whole GPUs. more: further fields of its specification, as people
+    write them.
     """
 
     kind: Literal["reserved", "on_demand", "spot", "idle"] = Field("on_demand", alias="class")
     type: Literal["PyTorchJob", "RayJob"] = "PyTorchJob"
     workers: int = 1
     gpus: int = 8
+    share: int = 0
     priority: int | Literal["low", "normal", "high"] | None = None
     guarantee: bool = False
     auto_queue: QueueGiven | None = None
@@ -114,6 +122,7 @@ class Given(Strict):
 class Scenario(Strict):
     """One story. case: its number in the case bank. decision: of the life cycle, if it shows one.
 
+    sibling_of: the case whose sibling it is: the same kind of fault in another place.
     timing_dependent: it is also told with everything doubled, swapped, restarted and led anew.
     keep_order: the order of its steps matters, so they are not swapped.
     """
@@ -121,6 +130,7 @@ class Scenario(Strict):
     title: str
     case: str | None = Field(None, pattern=r"^[A-Z]{3}-\d{2}$")
     also: tuple[str, ...] = ()
+    sibling_of: str | None = Field(None, pattern=r"^[A-Z]{3}-\d{2}$")
     decision: str | None = Field(None, pattern=r"^D\d{1,2}$")
     timing_dependent: bool = False
     keep_order: bool = False

@@ -11,9 +11,10 @@ from muster.bus.topology import Stream
 from muster.cli.simulation import scenario_steps as s
 from muster.cli.simulation.scenario_stage import Stage, shape_of
 from muster.contracts import subjects
+from muster.domain.nodes import ForeignUse
 from muster.domain.pools import EpochTaken
 from muster.log.memory import LogFault, StoredEntry, matches
-from muster.testing.cluster import WorkerId, shape
+from muster.testing.cluster import Script, WorkerId
 from muster.testing.dice import Dice
 from muster.testing.faults import CALM, Faults
 from muster.testing.process import Life, Process
@@ -56,6 +57,8 @@ def act(stage: Stage, step: s.Step, number: int, later: Later) -> None:
             _machine(stage, step)
         case s.Exit():
             _exit(stage, step)
+        case s.Foreign() | s.Leftover() | s.Cleared():
+            _strangers(stage, step)
         case s.Again():
             _again(stage, step)
         case s.Publish():
@@ -103,11 +106,29 @@ def _machine(stage: Stage, step: s.Machine) -> None:
         case "join":
             cluster.add(step.node, shape_of(stage.given.nodes[step.node]))
         case "resize":
-            given = stage.given.nodes[step.node]
-            cluster.add(step.node, shape(step.gpus, spot=given.spot, zone=given.zone))
+            given = shape_of(stage.given.nodes[step.node])
+            cluster.add(step.node, given.model_copy(update={"gpus": step.gpus}))
         case "announce":
             end = stage.world.time.now() + timedelta(seconds=step.notice)
             cluster.nodes[step.node].reclaim_at = end
+
+
+def _strangers(stage: Stage, step: s.Foreign | s.Leftover | s.Cleared) -> None:
+    cluster, now = stage.cluster, stage.world.time.elapsed
+    match step:
+        case s.Foreign():
+            use = ForeignUse(gpus=step.gpus, cpus=step.cpus, memory_mib=step.memory_mib)
+            cluster.occupy(step.node, use)
+        case s.Leftover():
+            who = WorkerId(stage.ids[step.of] if step.of else "never-submitted", 0, "worker-0")
+            cluster.stray(who, step.node, step.gpus, _ENDLESS, now)
+        case s.Cleared():
+            for worker in list(cluster.alive(step.node)):
+                if worker.stray:
+                    cluster.end(worker.id, now, None)
+
+
+_ENDLESS = Script(start_s=0.0, stop_s=None, kill_s=None)
 
 
 def _exit(stage: Stage, step: s.Exit) -> None:

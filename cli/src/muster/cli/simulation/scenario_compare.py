@@ -79,6 +79,7 @@ def _plain(stage: Stage, state: JobState, wanted: JobCheck) -> Iterator[tuple[st
     yield "infrastructure", len(ledgers.infrastructure), wanted.infrastructure
     yield "priority", state.demand.priority, wanted.priority
     yield "nodes held", sorted(state.held), _sorted(wanted.on)
+    yield "cards", dict(state.cards), None if wanted.cards is None else dict(wanted.cards)
     waits = sorted(stage.name_of(wait.job) for wait in state.waits_for)
     yield "waits for", waits, _sorted(wanted.waits_for)
 
@@ -147,6 +148,8 @@ def _node(stage: Stage, name: str, wanted: NodeCheck) -> Iterator[str]:
     yield from _differ([("condition", str(state.condition), condition)])
     yield from _differ([("cordoned", state.cordoned, wanted.cordoned)])
     yield from _differ([("free GPUs", stage.cluster.free_gpus(name), wanted.free)])
+    foreign = state.foreign.gpus if state.foreign else 0
+    yield from _differ([("GPUs of others", foreign, wanted.foreign)])
 
 
 def _answer(stage: Stage, label: str) -> tuple[str, ...] | None:

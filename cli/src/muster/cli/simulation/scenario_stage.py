@@ -12,7 +12,7 @@ from muster.cli.simulation.scenario import Given, JobGiven, NodeGiven, ProcessGi
 from muster.cli.simulation.services import SCHEDULER, service_plans
 from muster.contracts import subjects
 from muster.contracts.requests import job_id
-from muster.domain.nodes import NodeShape
+from muster.domain.nodes import ForeignUse, NodeShape, Taint, TaintEffect
 from muster.domain.phases import Phase
 from muster.domain.state import JobState
 from muster.log.memory import StoredEntry
@@ -69,6 +69,8 @@ class Stage:
         installation = install(1, there, self._script, plans=self._plans)
         self.world: World = installation.world
         self.cluster, self.known = installation.cluster, installation.fold.known
+        for name in there:
+            self.cluster.nodes[name].foreign = ForeignUse(gpus=given.nodes[name].foreign)
         self.world.surroundings.append(_ChangesWake(self.cluster))
         self.world.mood.hurried = True
         self.world.idle_s = IDLE_S
@@ -187,7 +189,20 @@ def request_of(name: str) -> str:
 
 def shape_of(node: NodeGiven) -> NodeShape:
     """Return what a machine of a scenario offers."""
-    return shape(node.gpus, spot=node.spot, zone=node.zone, gpu_model=node.gpu_model)
+    return shape(
+        node.gpus,
+        spot=node.spot,
+        zone=node.zone,
+        gpu_model=node.gpu_model,
+        labels=node.labels,
+        taints=[_taint(text) for text in node.taints],
+    )
+
+
+def _taint(text: str) -> Taint:
+    mark, _, effect = text.partition(":")
+    key, _, value = mark.partition("=")
+    return Taint(key=key, value=value, effect=TaintEffect(effect or "NoSchedule"))
 
 
 def specification(name: str, job: JobGiven) -> dict[str, Any]:
@@ -195,7 +210,8 @@ def specification(name: str, job: JobGiven) -> dict[str, Any]:
     resource: dict[str, Any] = {
         "type": job.kind,
         "replicas": job.workers,
-        "gpus_per_replica": job.gpus,
+        "gpus_per_replica": 0 if job.share else job.gpus,
+        "gpu_milli_per_replica": job.share,
         "guarantee": job.guarantee,
     }
     if job.priority is not None:

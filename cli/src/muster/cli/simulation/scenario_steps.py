@@ -69,6 +69,38 @@ class Machine(Base):
     gpus: int = 8
 
 
+class Foreign(Base):
+    """From now on others take so much of a node; all 0 = nothing any more.
+
+    Where its processes have no room the step does nothing, as on a real machine.
+    """
+
+    do: Literal["foreign"]
+    node: str
+    gpus: int = 0
+    cpus: float = 0.0
+    memory_mib: int = 0
+
+
+class Leftover(Base):
+    """A process that looks like a worker of ours runs on a node, and nothing ends it.
+
+    of: the job whose name it has; none = one that the log has never heard of.
+    """
+
+    do: Literal["leftover"]
+    node: str
+    gpus: int = 8
+    of: str | None = None
+
+
+class Cleared(Base):
+    """The leftovers on a node end."""
+
+    do: Literal["clear_leftovers"]
+    node: str
+
+
 class Exit(Base):
     """A worker process ends; code null: it vanishes. worker "all": every one of the job."""
 
@@ -144,6 +176,9 @@ Step: TypeAlias = Annotated[
     | AskJob
     | AskNode
     | Machine
+    | Foreign
+    | Leftover
+    | Cleared
     | Exit
     | Outage
     | NewLeader

@@ -26,8 +26,9 @@ class JobCheck(Strict):
     """A job. on: the nodes that it holds, [] = none. entry: its queue entry. count: of its events.
 
     queue_until: second at which its queue entry ends. text, text_zh: parts of the reason's
-    sentence. events: these, in this order, among others. never: none of these. processes: how many
-    worker processes were ever started. waiting: why it waits, as the pool's summary says.
+    sentence. cards: worker -> its shared card. events: these, in this order, among others. never:
+    none of these. processes: how many worker processes were ever started. waiting: why it waits,
+    as the pool's summary says.
     """
 
     phase: Phase | None = None
@@ -41,6 +42,7 @@ class JobCheck(Strict):
     starts: int | None = None
     infrastructure: int | None = None
     on: Texts | None = None
+    cards: Mapping[str, int] | None = None
     reason: ReasonCode | None = None
     text: Texts = ()
     text_zh: Texts = ()
@@ -54,11 +56,15 @@ class JobCheck(Strict):
 
 
 class NodeCheck(Strict):
-    """A node as the log has it, and the GPUs that no process has."""
+    """A node as the log has it, and the GPUs that no process has.
+
+    foreign: GPUs that others take there, as the log has it.
+    """
 
     condition: NodeCondition | None = None
     cordoned: bool | None = None
     free: int | None = None
+    foreign: int | None = None
 
 
 class Group(Strict):

@@ -2,33 +2,58 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import ClassVar
 
+from muster.domain.demand import Role
 from muster.domain.facts import Launching, Rescaled, Scheduled, Started
+from muster.domain.nodes import ForeignUse, NodeState
 from muster.domain.phases import Phase
 from muster.domain.state import JobState
 from muster.testing.cluster import WorkerId
 from muster.testing.invariants.base import Invariant, JobChange, Known
 from muster.testing.world import World
 
-Amounts = tuple[float, float, float]
-"""GPUs, CPU cores, MiB."""
+CARD = 1000
+"""Thousandths of one."""
 
 
-def _amounts(state: JobState) -> Iterator[tuple[str, Amounts]]:
-    """Yield what a job holds, node by node."""
-    for node, workers in state.held.items():
-        roles = [state.demand.role_of(worker) for worker in workers]
-        yield (
-            node,
-            (
-                sum(role.gpus for role in roles),
-                sum(role.cpus for role in roles),
-                sum(role.memory_mib for role in roles),
-            ),
-        )
+@dataclass(slots=True)
+class _Use:
+    """What is used of one node. cards: thousandths given of each shared card."""
+
+    gpus: int = 0
+    cpus: float = 0.0
+    memory_mib: int = 0
+    cards: dict[int, int] = field(default_factory=dict)
+
+    def add(self, role: Role, card: int | None) -> None:
+        """Add one worker."""
+        self.gpus += role.gpus
+        self.cpus += role.cpus
+        self.memory_mib += role.memory_mib
+        if role.gpu_milli and card is not None:
+            self.cards[card] = self.cards.get(card, 0) + role.gpu_milli
+
+    @property
+    def whole(self) -> int:
+        """GPUs that are used, a shared one as one."""
+        return self.gpus + len(self.cards)
+
+    def __str__(self) -> str:
+        shared = f", shared cards {self.cards}" if self.cards else ""
+        return f"{self.whole} GPUs, {self.cpus:g} cores, {self.memory_mib} MiB{shared}"
+
+
+def _used(states: Iterable[JobState], nodes: Iterable[str]) -> dict[str, _Use]:
+    """Return what jobs hold on some nodes."""
+    used = {node: _Use() for node in nodes}
+    for state in states:
+        for node in used.keys() & state.held.keys():
+            for worker in state.held[node]:
+                used[node].add(state.demand.role_of(worker), state.cards.get(worker))
+    return used
 
 
 class NoNodeOverCapacity(Invariant):
@@ -37,7 +62,9 @@ class NoNodeOverCapacity(Invariant):
     number: ClassVar[str] = "I1"
     text: ClassVar[str] = (
         "No node is over its capacity: neither by what jobs hold, nor by what was promised to jobs"
-        " that wait for their victims, nor by the processes that really run."
+        " that wait for their victims, nor by the processes that really run. A shared card counts"
+        " as one GPU, is never given away beyond itself, and what others were known to take on a"
+        " node when a job is placed there is not given to it."
     )
 
     def __init__(self, known: Known) -> None:
@@ -50,8 +77,19 @@ class NoNodeOverCapacity(Invariant):
             self._launched.discard(state.job)
         if isinstance(change.fact, Launching):
             self._launched.add(state.job)
+        if isinstance(change.fact, Scheduled):
+            self._numbered(change, change.fact)
         if isinstance(change.fact, Scheduled | Rescaled | Launching):
             self._check(change)
+
+    def _numbered(self, change: JobChange, fact: Scheduled) -> None:
+        demand = change.after.demand
+        sharing = {w for ws in fact.placement.values() for w in ws if demand.role_of(w).gpu_milli}
+        if sharing != fact.cards.keys():
+            raise self.broken(
+                f"shared cards for {sorted(fact.cards)}, wanted by {sorted(sharing)}",
+                change.after.job,
+            )
 
     def _check(self, change: JobChange) -> None:
         holding = [s for s in self.known.jobs.values() if s.job != change.after.job and s.held]
@@ -70,30 +108,41 @@ class NoNodeOverCapacity(Invariant):
         return state.phase is Phase.STARTING and not state.waits_for
 
     def _fits(self, change: JobChange, states: list[JobState], what: str) -> None:
-        used: dict[str, Amounts] = {}
-        for state in states:
-            for node, (gpus, cpus, memory) in _amounts(state):
-                before = used.get(node, (0, 0, 0))
-                used[node] = (before[0] + gpus, before[1] + cpus, before[2] + memory)
-        for node in change.after.held:
-            shape = self.known.nodes[node].shape
-            have = (shape.gpus, shape.cpus, shape.memory_mib)
-            if any(use > limit for use, limit in zip(used.get(node, (0, 0, 0)), have, strict=True)):
+        new = change.after
+        placed = isinstance(change.fact, Scheduled)
+        for node, use in _used(states, new.held).items():
+            own = _used([new], [node])[node]
+            foreign = self._foreign(node, new) if placed else ForeignUse()
+            if _over(use, own, self.known.nodes[node], foreign):
                 holders = [s.job for s in states if node in s.held]
-                raise self.broken(
-                    f"node {node} {what}: {used[node]} of {have}, by {holders}", change.after.job
-                )
+                more = f" beside {foreign.gpus} of others" if placed else ""
+                raise self.broken(f"node {node} {what}: {use}{more}, by {holders}", new.job)
+
+    def _foreign(self, node: str, state: JobState) -> ForeignUse:
+        """Return what others took there as the round knew it."""
+        known = self.known.node_in_round(node, state.pool)
+        return (known.foreign if known else None) or ForeignUse()
 
     def on_step(self, world: World) -> None:
-        used = Counter[str]()
-        for worker in self.known.cluster.alive():
-            used[worker.node] += worker.gpus
-        for node, gpus in used.items():
-            if gpus > self._most(node):
-                raise self.broken(f"processes on {node} use {gpus} GPUs", node)
+        cluster = self.known.cluster
+        for name, node in cluster.nodes.items():
+            gpus = cluster.used_gpus(name)
+            if gpus > node.most_gpus:
+                raise self.broken(f"processes on {name} use {gpus} GPUs", name)
+            for card, milli in cluster.shares(name).items():
+                if milli > CARD:
+                    raise self.broken(f"shared card {card} of {name} is used to {milli}", name)
 
-    def _most(self, node: str) -> int:
-        return self.known.cluster.nodes[node].most_gpus
+
+def _over(use: _Use, own: _Use, node: NodeState, foreign: ForeignUse) -> bool:
+    """Whether there is more than the node has of anything that the job itself takes there."""
+    shape = node.shape
+    return (
+        (own.whole > 0 and use.whole + foreign.gpus > shape.gpus)
+        or (own.cpus > 0 and use.cpus + foreign.cpus > shape.cpus)
+        or (own.memory_mib > 0 and use.memory_mib + foreign.memory_mib > shape.memory_mib)
+        or any(milli > CARD for milli in use.cards.values())
+    )
 
 
 class GangsAreWhole(Invariant):
@@ -128,6 +177,8 @@ class BooksEqualFacts(Invariant):
 
     def on_step(self, world: World) -> None:
         for worker in self.known.cluster.alive():
+            if worker.stray:
+                continue  # what nobody asked for is foreign use, and stands in no job's books
             state = self.known.jobs.get(worker.id.job)
             held = state.held.get(worker.node, ()) if state else ()
             if worker.id.worker not in held:
@@ -139,7 +190,8 @@ class BooksEqualFacts(Invariant):
 
     def at_end(self, world: World) -> None:
         for worker in self.known.cluster.alive():
-            raise self.broken(f"{worker.id} still runs at the end", worker.id.job)
+            if not worker.stray:
+                raise self.broken(f"{worker.id} still runs at the end", worker.id.job)
         for state in self.known.jobs.values():
             if state.held:
                 raise self.broken(f"{state.phase} still holds {dict(state.held)}", state.job)

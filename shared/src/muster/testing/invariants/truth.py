@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from muster.domain.causes import EvictionCause
+from muster.domain.demand import Demand, LocalityMode
 from muster.domain.facts import (
     NotRequeued,
     Preempted,
@@ -15,7 +16,7 @@ from muster.domain.facts import (
     Succeeded,
     WorkersFailed,
 )
-from muster.domain.nodes import NodeCondition, NodeState
+from muster.domain.nodes import NodeCondition, NodeShape, NodeState, Taint, TaintEffect
 from muster.domain.phases import PARKED, TERMINAL, Phase, Shown
 from muster.domain.reasons import ReasonCode
 from muster.domain.state import JobState
@@ -121,7 +122,8 @@ class TheUsersWordIsKept(Invariant):
     number: ClassVar[str] = "I22"
     text: ClassVar[str] = (
         "Demand is what the specification says; a placement keeps to the node policy, the GPU"
-        " model, and to nodes that were open in what its round knew."
+        " models, a required level of locality, and to nodes that were open in what its round knew"
+        " and have no taint that the job does not put up with."
     )
 
     def on_job(self, change: JobChange) -> None:
@@ -139,6 +141,27 @@ class TheUsersWordIsKept(Invariant):
             known = self.known.node_in_round(node, state.pool)
             if known is None or not known.schedulable:
                 raise self.broken(f"placed on {node}, which was closed", state.job)
-            models = {state.demand.role_of(worker).gpu_model for worker in workers} - {None}
-            if models - {self.known.nodes[node].shape.gpu_model}:
+            models = [state.demand.role_of(worker).gpu_model for worker in workers]
+            if any(m and known.shape.gpu_model not in m.split("|") for m in models):
                 raise self.broken(f"placed on {node} of another model", state.job)
+            if any(_keeps_off(taint, state.demand) for taint in known.shape.taints):
+                raise self.broken(f"placed on {node} against its taint", state.job)
+        locality = state.demand.locality
+        if locality is not None and locality.mode is LocalityMode.REQUIRED:
+            shapes = [(n, self.known.nodes[n].shape) for n in fact.placement]
+            if len({_domain(name, shape, locality.level) for name, shape in shapes}) > 1:
+                raise self.broken(f"spread over more than one {locality.level}", state.job)
+
+
+def _keeps_off(taint: Taint, demand: Demand) -> bool:
+    if taint.effect is TaintEffect.PREFER_NO_SCHEDULE:
+        return False
+    return not any(
+        t.key in {None, taint.key} and t.value in {None, taint.value} for t in demand.tolerations
+    )
+
+
+def _domain(node: str, shape: NodeShape, level: str) -> str | None:
+    if level == "node":
+        return node
+    return shape.zone if level == "zone" else shape.labels.get(level)
