@@ -17,7 +17,16 @@ from muster.cli.views.stock import item_document, shelf
 from muster.cli.views.timeline import event_document, event_line, timeline
 from muster.contracts.events import job_event
 from muster.domain import facts as f
-from muster.domain.nodes import NodeJoined, NodeReclaiming, NodeShape, NodeState, evolve_node
+from muster.domain.nodes import (
+    ForeignUse,
+    NodeJoined,
+    NodeOccupied,
+    NodeReclaiming,
+    NodeShape,
+    NodeState,
+    Taint,
+    evolve_node,
+)
 from muster.domain.pools import PoolSummary, WaitingJob
 from muster.domain.state import JobState
 from muster.domain.stock import StockChanged
@@ -119,8 +128,8 @@ def test_the_keys_of_a_job_in_json_are_stable() -> None:
     assert full["job"]["waiting_because"] is None
 
 
-def _node(name: str, *, spot: bool = False) -> NodeState:
-    shape = NodeShape(gpus=4, gpu_model="A100", cpus=8, memory_mib=1024, spot=spot)
+def _node(name: str, *, spot: bool = False, taints: tuple[Taint, ...] = ()) -> NodeState:
+    shape = NodeShape(gpus=4, gpu_model="A100", cpus=8, memory_mib=1024, spot=spot, taints=taints)
     joined = NodeJoined(pool="default", node=name, cluster="c", shape=shape)
     return evolve_node(None, joined, START)
 
@@ -132,13 +141,52 @@ def test_nodes_with_who_is_there_and_what_is_free() -> None:
     )
     used = uses([_node("n3"), leaving, _node("n1")], [state])
     lines = [line.split() for line in rendered(node_table(used), width=120).splitlines()]
-    assert lines[1] == ["n1", "default", "ready", "A100", "4", "0", "train", "(j1)"]
+    assert lines[1] == ["n1", "default", "ready", "A100", "4", "4", "0", "train", "(j1)"]
     assert lines[2][2:4] == ["reclaiming,", "spot,"]
-    assert lines[2][-4:] == ["4", "0", "train", "(j1)"]
-    assert lines[3] == ["n3", "default", "ready", "A100", "4", "4", "-"]
+    assert lines[2][-5:] == ["4", "4", "0", "train", "(j1)"]
+    assert lines[3] == ["n3", "default", "ready", "A100", "4", "0", "4", "-"]
     document = node_document(used[0])
     assert (document["gpus_used"], document["gpus_free"]) == (4, 0)
     assert document["jobs"] == [{"tenant": "acme", "job": "j1", "name": "train"}]
+
+
+def test_nodes_with_shared_cards_others_and_taints() -> None:
+    sharing = spec(
+        resource={"type": "on_demand", "replicas": 3, "gpu_milli_per_replica": 250},
+        locality={"level": "node", "mode": "required"},
+        tolerations=[{"key": "dedicated", "value": "vision"}, {}],
+    )
+    placed = f.Scheduled(
+        placement={"n1": ("worker-0", "worker-1", "worker-2")},
+        cards={"worker-0": 0, "worker-1": 0, "worker-2": 1},
+    )
+    state = Life(sharing).queued().then(placed).state
+    taint = Taint(key="dedicated", value="vision")
+    node = evolve_node(_node("n1", taints=(taint,)), NodeOccupied(foreign=FOREIGN), START)
+    (use,) = used = uses([node], [state])
+    shown = rendered(node_table(used), width=200)
+    assert "ready, taint dedicated=vision:NoSchedule" in shown
+    assert "0 + 0.75 of 2 shared + 1 by others" in shown
+    assert use.free == 1
+    document = node_document(use)
+    assert (document["gpus_used"], document["gpus_foreign"], document["gpus_free"]) == (2, 1, 1)
+    assert document["gpus_shared"] == {"0": 500, "1": 250}
+    texts.use("zh")
+    assert "0 + 2 张共享卡的 0.75 + 外部 1" in rendered(node_table(used), width=200)
+    texts.use("en")
+    words = rendered(job_view(state, [], START, ""), width=200)
+    assert "3x0.25 on_demand" in words
+    assert "all workers within one node, or it waits" in words
+    assert "dedicated=vision, every taint" in words
+    assert "worker-0 (shared card 0), worker-1 (shared card 0), worker-2 (shared card 1)" in words
+
+
+FOREIGN = ForeignUse(gpus=1)
+
+
+def test_a_job_shows_which_models_it_takes() -> None:
+    wanted = spec(resource={"type": "spot", "gpus_per_replica": 1, "gpu_model": "A100|H100"})
+    assert "A100 or H100" in rendered(job_view(Life(wanted).queued().state, [], START, ""))
 
 
 def _explained(state: JobState, pool: PoolSummary | None = POOL) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.gateway.web import application, client
@@ -42,7 +44,7 @@ async def test_a_node_shows_who_is_on_it(filled: Gateway) -> None:
     async with client(application(filled)) as http:
         row = (await http.get("/api/v1/nodes")).json()["nodes"][0]
     assert row["jobs"] == [
-        {"tenant": "acme", "job": "j1", "workers": ["worker-0", "worker-1"], "gpus": 4}
+        {"tenant": "acme", "job": "j1", "workers": ["worker-0", "worker-1"], "gpus": 4, "cards": {}}
     ]
     assert (row["gpus"], row["gpus_used"], row["gpus_free"]) == (8, 4, 4)
 
@@ -57,3 +59,71 @@ async def test_pools_show_use_fragments_and_the_last_round(filled: Gateway) -> N
     assert default["decided"]["round"] == 1
     assert (west["gpus_free"], west["decided"]) == (4, None)
     assert answer["position"] == filled.view.position
+
+
+async def test_shared_cards_and_what_others_take_are_not_free(
+    gateway: Gateway, world: World
+) -> None:
+    await world.joined("n1")
+    await world.sharing("j1", "n1", 300, card=0)
+    await world.sharing("j2", "n1", 400, card=0)
+    await world.sharing("j3", "n1", 300, card=1)
+    await world.occupied("n1", 3)
+    await gateway.follow.step()
+    async with client(application(gateway)) as http:
+        row = (await http.get("/api/v1/nodes")).json()["nodes"][0]
+        (pool,) = (await http.get("/api/v1/pools")).json()["pools"]
+        page = (await http.get("/metrics")).text
+    assert (row["gpus_used"], row["gpus_foreign"], row["gpus_free"]) == (2, 3, 3)
+    assert row["cards"] == {"0": 700, "1": 300}
+    assert row["jobs"][0]["cards"] == {"worker-0": 0}
+    assert (pool["gpus_used"], pool["gpus_foreign"], pool["gpus_free"]) == (2, 3, 3)
+    assert pool["fragments"] == {"A100": {"3": 1}}
+    assert 'muster_pool_gpus{pool="default",state="foreign"} 3.0' in page
+
+
+async def capacity(gateway: Gateway, who: str = "") -> dict[str, Any]:
+    async with client(application(gateway)) as http:
+        (pool,) = (await http.get(f"/api/v1/pools{who}")).json()["pools"]
+    found: dict[str, Any] = pool
+    return found
+
+
+@pytest.mark.case("NOD-05")
+async def test_what_nobody_can_use_is_shown_apart_from_what_is_free(
+    gateway: Gateway, world: World
+) -> None:
+    for node in ("n1", "n2", "n3"):
+        await world.joined(node)
+    await world.cordoned("n1")
+    await world.lost("n2")
+    await world.running("k", "n3", gpus=4)
+    await gateway.follow.step()
+    pool = await capacity(gateway)
+    assert (pool["gpus_free"], pool["fragments"]) == (4, {"A100": {"4": 1}})
+    assert pool["gpus_shut"] == {"cordoned": 8, "lost": 8}
+    assert pool["schedulable"] == 1
+
+
+@pytest.mark.case("NOD-05")
+async def test_a_block_list_changes_the_view_of_whoever_it_is_for(
+    gateway: Gateway, world: World
+) -> None:
+    for node in ("n1", "n2"):
+        await world.joined(node)
+    await world.running("k", "n1", gpus=2)
+    await world.blocked("n1", user="ann")
+    await world.blocked("n2", tenant="beta")
+    await gateway.follow.step()
+    whole = await capacity(gateway)
+    assert (whole["gpus_free"], whole["gpus_shut"]) == (14, {})
+    ann = await capacity(gateway, "?tenant=acme&user=ann")
+    assert (ann["gpus_free"], ann["gpus_shut"]) == (8, {"blocked": 6})
+    beta = await capacity(gateway, "?tenant=beta")
+    assert (beta["gpus_free"], beta["fragments"]) == (6, {"A100": {"6": 1}})
+    assert await capacity(gateway, "?tenant=acme&user=bob") == whole
+    async with client(application(gateway)) as http:
+        refused = await http.get("/api/v1/pools?user=ann")
+        rows = (await http.get("/api/v1/nodes?tenant=beta")).json()["nodes"]
+    assert refused.status_code == 400
+    assert [(row["node"], row["shut"]) for row in rows] == [("n1", None), ("n2", "blocked")]

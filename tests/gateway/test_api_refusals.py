@@ -41,7 +41,10 @@ async def test_an_unknown_filter_is_named_with_the_one_that_was_meant(ready: Gat
 
 async def test_a_filter_like_no_other_is_to_be_removed(ready: Gateway) -> None:
     _, (found,) = await refused(ready, "/api/v1/nodes?colour=red")
-    assert found["en"] == "unknown parameter colour; remove it; allowed: condition, lang, pool"
+    assert (
+        found["en"]
+        == "unknown parameter colour; remove it; allowed: condition, lang, pool, tenant, user"
+    )
 
 
 @pytest.mark.parametrize(

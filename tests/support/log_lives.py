@@ -13,6 +13,7 @@ from muster.domain.demand import ResourceClass
 from muster.domain.edges import Owner
 from muster.domain.pools import PoolSummary, RoundDecided
 from muster.domain.spec import AutoQueueSpec, JobSpec, ResourceSpec
+from muster.domain.tenants import BlocklistSet
 from muster.log import Basis, EventLog, Recorded
 from muster.runtime.journal import Journal
 
@@ -66,15 +67,15 @@ class Lives:
         pool: str = "default",
         labels: dict[str, str] | None = None,
         gpus: int = 8,
+        resource: ResourceSpec | None = None,
     ) -> Recorded:
         """A job that was just told of."""
         spec = JobSpec(
             name="train",
             image="registry/train:1",
             command=("python", "train.py"),
-            resource=ResourceSpec(
-                type=ResourceClass.SPOT, pool=pool, replicas=2, gpus_per_replica=gpus
-            ),
+            resource=resource
+            or ResourceSpec(type=ResourceClass.SPOT, pool=pool, replicas=2, gpus_per_replica=gpus),
             auto_queue=AutoQueueSpec(enabled=True, max_queue_hours=2, max_requeues=1),
             labels=labels or {},
         )
@@ -136,6 +137,35 @@ class Lives:
     async def cordoned(self, node: str, pool: str = "default") -> Recorded:
         """A node that takes no new work."""
         return await self._node(Owner.ADMISSION, node, pool, n.NodeCordoned(by="ops"))
+
+    async def occupied(self, node: str, gpus: int, pool: str = "default") -> Recorded:
+        """A node of which others take something."""
+        fact = n.NodeOccupied(foreign=n.ForeignUse(gpus=gpus) if gpus else None)
+        return await self._node(Owner.EXECUTOR, node, pool, fact)
+
+    async def blocked(self, *nodes: str, tenant: str = TENANT, user: str | None = None) -> None:
+        """A block list of a tenant, or of one of its users."""
+        pools = {"default": nodes}
+        fact = BlocklistSet(
+            by="ops",
+            request="r",
+            nodes={} if user else pools,
+            users={user: pools} if user else {},
+        )
+        key, pen = subjects.tenant_key(tenant, fact.event), self.pen(Owner.ADMISSION)
+        await pen.record(pen.about_tenant(tenant, await self.log.last(key), fact))
+
+    async def sharing(self, job: str, node: str, milli: int, card: int) -> Recorded:
+        """A job of one worker that shares a card and was just placed."""
+        resource = ResourceSpec(type=ResourceClass.SPOT, gpu_milli_per_replica=milli)
+        await self.submitted(job, resource=resource)
+        await self.say(job, Owner.ADMISSION, f.Admitted())
+        fact = f.Scheduled(placement={node: ("worker-0",)}, cards={"worker-0": card})
+        return await self.say(job, Owner.SCHEDULER, fact)
+
+    async def lost(self, node: str, pool: str = "default") -> Recorded:
+        """A node that nothing is heard of."""
+        return await self._node(Owner.EXECUTOR, node, pool, n.NodeLost())
 
     async def left(self, node: str, pool: str = "default") -> Recorded:
         """A node that is no longer there."""

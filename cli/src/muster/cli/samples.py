@@ -25,8 +25,14 @@ resource:
   type: on_demand             # reserved, on_demand, spot (may be evicted) or idle
   replicas: 2                 # workers: all of them run, or none
   gpus_per_replica: 1
-  # gpu_model: A100           # any model when left out
+  # gpu_milli_per_replica: 250  # instead of whole GPUs: a quarter of one, shared with others
+  # gpu_model: A100|H100      # one of these; any model when left out
   # priority: high            # low, normal, high or 1-99
+
+# Where the workers go: near to each other, and onto nodes with marks that keep others off:
+# locality: {level: node, mode: required}   # node, zone or the key of a node label
+# tolerations:
+#   - {key: dedicated, value: vision}
 
 # Queue again after an eviction, instead of failing:
 # auto_queue:
@@ -61,8 +67,14 @@ resource:
   type: on_demand             # reserved、on_demand、spot（可能被驱逐）或 idle
   replicas: 2                 # Worker 数：要么全部运行，要么都不运行
   gpus_per_replica: 1
-  # gpu_model: A100           # 不填表示任意型号
+  # gpu_milli_per_replica: 250  # 不用整卡：每个 Worker 共享一张卡的四分之一
+  # gpu_model: A100|H100      # 其中任意一种；不填表示任意型号
   # priority: high            # low、normal、high 或 1-99
+
+# Worker 的位置：彼此就近，以及容忍带污点的节点：
+# locality: {level: node, mode: required}   # node、zone 或节点标签的键
+# tolerations:
+#   - {key: dedicated, value: vision}
 
 # 被驱逐后自动重新排队，而不是失败：
 # auto_queue:
@@ -96,6 +108,9 @@ _NODES_EN = """\
   cpus: 8
   memory_mib: 16384
   spot: true                  # takes spot and idle jobs only; may be taken back at any time
+  # labels: {topology.example.com/switch: s1}       # levels that a job's locality may name
+  # taints: [{key: dedicated, value: vision}]       # only for jobs that tolerate it
+  # foreign: {gpus: 1}                              # pretend that others use a GPU
 """
 
 _NODES_ZH = """\
@@ -115,6 +130,9 @@ _NODES_ZH = """\
   cpus: 8
   memory_mib: 16384
   spot: true                  # 只接收 spot 与闲时任务；随时可能被回收
+  # labels: {topology.example.com/switch: s1}       # 任务的就近级别可使用的标签
+  # taints: [{key: dedicated, value: vision}]       # 仅接收容忍该污点的任务
+  # foreign: {gpus: 1}                              # 模拟其他程序占用的 GPU
 """
 
 SAMPLES: dict[str, tuple[str, str]] = {

@@ -141,6 +141,11 @@ class Demand(Frozen):
         """Whole GPUs of the gang."""
         return sum(role.gpus * role.replicas for role in self.roles)
 
+    @property
+    def gpu_milli(self) -> int:
+        """Thousandths of shared GPUs of the gang, beside the whole ones."""
+        return sum(role.gpu_milli * role.replicas for role in self.roles)
+
     def role_of(self, worker: str) -> Role:
         """Return the role of a worker by its name. Raises KeyError for a foreign name."""
         name = worker.rpartition("-")[0]

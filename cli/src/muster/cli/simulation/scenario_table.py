@@ -1,12 +1,15 @@
-"""The page docs/reference/cases.md: which case of the case bank is told by which scenario.
+"""The page docs/reference/cases.md: which case of the case bank is told by which scenario or test.
 
-Called by scripts/generate_docs.py.
+A test that tells a case is marked with `pytest.mark.case`, one that tells the same fault in another
+place with `pytest.mark.sibling_of`. Called by scripts/generate_docs.py.
 """
 
 from __future__ import annotations
 
+import ast
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from muster.cli.simulation.scenario import Scenario
@@ -26,16 +29,25 @@ NO_SHARES = "D7, guaranteed shares with borrowing, is not told: tenants have no 
 def page(folder: Path) -> str:
     """Return the page below its introduction."""
     told = [(path, story) for path, book in books(folder) for story in book.scenarios]
-    cases = _by_case(told)
+    marked = list(_marked(folder.parent))
+    cases, tests = _by_case(told), [mark for mark in marked if mark.kind == "case"]
     missing = _elsewhere(folder / "elsewhere.txt")
-    both = sorted(cases.keys() & missing.keys())
-    if both:
+    here = cases.keys() | {mark.case for mark in tests}
+    if both := sorted(here & missing.keys()):
         raise BadScenario(f"elsewhere.txt: {', '.join(both)} is told here; remove the line")
-    count = f"{len(cases)} of {len(cases) + len(missing)} cases are told here."
+    count = (
+        f"{len(cases)} of {len(here | missing.keys())} cases are told here,"
+        f" {len(here - cases.keys())} by tests of their own."
+    )
     blocks = (
         count,
         "## Told here",
         _table(("case", "story", "file", "every way"), _rows(cases)),
+        "## Told by tests of their own",
+        _table(("case", "test", "file"), sorted(mark.row for mark in tests)),
+        "## Siblings",
+        "The same kind of fault in another place, for each case that would do the most harm.",
+        _table(("sibling of", "story or test", "file", "every way"), _siblings(told, marked)),
         "## Decisions of the life cycle",
         _table(("decision", "story", "file", "every way"), _rows(_by_decision(told))),
         NO_SHARES,
@@ -68,7 +80,58 @@ def _by_decision(told: Told) -> Found:
 
 
 def _own(told: Told) -> Found:
-    return {"": [(path, s) for path, s in told if not s.cases and not s.decision]}
+    return {
+        "": [(p, s) for p, s in told if not s.cases and not s.decision and s.sibling_of is None]
+    }
+
+
+def _siblings(told: Told, marked: Iterable[Mark]) -> list[tuple[str, ...]]:
+    stories = [
+        (s.sibling_of, s.title, path.name, "yes" if s.timing_dependent else "")
+        for path, s in told
+        if s.sibling_of
+    ]
+    return sorted([*stories, *((*m.row, "") for m in marked if m.kind == "sibling_of")])
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A test that says which case it tells."""
+
+    kind: str
+    case: str
+    test: str
+    file: str
+
+    @property
+    def row(self) -> tuple[str, str, str]:
+        """As a line of a table."""
+        return self.case, self.test.removeprefix("test_").replace("_", " "), self.file
+
+
+def _marked(tests: Path) -> Iterator[Mark]:
+    """Yield the marks of every test, read from its source."""
+    for path in sorted(tests.rglob("test_*.py")):
+        text = path.read_text("utf-8")
+        if "pytest.mark.case" in text or "pytest.mark.sibling_of" in text:
+            name = str(path.relative_to(tests.parent))
+            for node in ast.walk(ast.parse(text)):
+                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                    yield from _of_test(node, name)
+
+
+def _of_test(test: ast.FunctionDef | ast.AsyncFunctionDef, file: str) -> Iterator[Mark]:
+    for mark in test.decorator_list:
+        match mark:
+            case ast.Call(
+                func=ast.Attribute(
+                    value=ast.Attribute(value=ast.Name(id="pytest"), attr="mark"),
+                    attr="case" | "sibling_of" as kind,
+                ),
+                args=cases,
+            ):
+                for case in cases:
+                    yield Mark(kind, ast.literal_eval(case), test.name, file)
 
 
 def _rows(found: Found) -> Iterator[tuple[str, ...]]:

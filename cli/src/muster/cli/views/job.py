@@ -16,6 +16,7 @@ from muster.cli.views.states import reason_text, shown
 from muster.cli.views.timeline import event_document, timeline
 from muster.cli.words import between, moment, plain
 from muster.domain.deadlines import counts
+from muster.domain.demand import Demand, Toleration
 from muster.domain.state import JobState
 from muster.log import Recorded
 
@@ -38,6 +39,7 @@ def facts(state: JobState, now: datetime, why: str = "") -> Iterator[tuple[str, 
     if why or state.reason:
         yield say("show.why"), why or reason_text(state.reason)
     yield say("show.gang"), f"{gang(state.demand)}, {say('show.pool', pool=state.pool)}"
+    yield from _wishes(state.demand)
     yield say("show.counts"), _counts(state)
     for kind, at in sorted(state.deadlines.items(), key=lambda pair: pair[1]):
         if counts(kind, state):
@@ -50,6 +52,26 @@ def facts(state: JobState, now: datetime, why: str = "") -> Iterator[tuple[str, 
         yield say("show.waits_for"), victims
     if state.labels:
         yield say("show.labels"), ", ".join(f"{k}={v}" for k, v in state.labels.items())
+
+
+def _wishes(demand: Demand) -> Iterator[tuple[str, str]]:
+    """Yield what the job asks of its nodes beside room."""
+    models = sorted({role.gpu_model for role in demand.roles if role.gpu_model})
+    if models:
+        yield say("show.models"), say("comma").join(models).replace("|", say("show.or"))
+    if demand.locality is not None:
+        mode, level = demand.locality.mode, demand.locality.level
+        yield say("show.locality"), say(f"locality.{mode}", level=level)
+    if demand.tolerations:
+        yield say("show.tolerates"), say("comma").join(map(_toleration, demand.tolerations))
+
+
+def _toleration(toleration: Toleration) -> str:
+    if toleration.key is None:
+        return say("show.every_taint")
+    if toleration.value is None:
+        return toleration.key
+    return f"{toleration.key}={toleration.value}"
 
 
 def _counts(state: JobState) -> str:
@@ -73,8 +95,13 @@ def _held(state: JobState) -> Table:
     placed.add_column(say("column.node"))
     placed.add_column(say("column.workers"))
     for node, workers in state.held.items():
-        placed.add_row(Text(plain(node)), Text(plain(", ".join(workers))))
+        named = [_worker(worker, state.cards.get(worker)) for worker in workers]
+        placed.add_row(Text(plain(node)), Text(plain(", ".join(named))))
     return placed
+
+
+def _worker(worker: str, card: int | None) -> str:
+    return worker if card is None else say("show.on_card", worker=worker, card=card)
 
 
 def _fields(pairs: Iterable[tuple[str, str | Text]]) -> Table:

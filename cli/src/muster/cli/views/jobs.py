@@ -14,8 +14,9 @@ from muster.cli.output import row, table
 from muster.cli.texts import say
 from muster.cli.views.states import reason_text, shown
 from muster.cli.words import between
-from muster.domain.demand import Demand
+from muster.domain.demand import Demand, Role
 from muster.domain.state import JobState
+from muster.domain.usage import CARD
 
 
 def job_table(jobs: Sequence[JobState], now: datetime, waits: dict[str, str]) -> Table:
@@ -40,8 +41,13 @@ def job_table(jobs: Sequence[JobState], now: datetime, waits: dict[str, str]) ->
 
 def gang(demand: Demand) -> str:
     """Return the size of a gang: workers x GPUs, and the class of capacity."""
-    shapes = "+".join(f"{role.replicas}x{role.gpus}" for role in demand.roles)
+    shapes = "+".join(f"{role.replicas}x{_gpus(role)}" for role in demand.roles)
     return f"{shapes} {demand.resource_class}"
+
+
+def _gpus(role: Role) -> str:
+    """Return the GPUs of a worker, a share of one as a fraction."""
+    return f"{role.gpu_milli / CARD:g}" if role.gpu_milli else str(role.gpus)
 
 
 def job_document(job: JobState, why: str = "") -> dict[str, Any]:

@@ -13,6 +13,7 @@ from muster.cli.choosing import short
 from muster.cli.output import row, table
 from muster.cli.texts import say
 from muster.cli.words import clock
+from muster.domain import usage
 from muster.domain.nodes import NodeCondition, NodeState
 from muster.domain.pools import PoolSummary
 from muster.domain.state import JobState
@@ -28,16 +29,16 @@ _STYLES = {
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A node and the jobs that hold workers there. used: GPUs."""
+    """A node and the jobs that hold workers there."""
 
     node: NodeState
     jobs: tuple[JobState, ...]
-    used: int
+    used: usage.Use
 
     @property
     def free(self) -> int:
         """GPUs that new work could have."""
-        return max(0, self.node.shape.gpus - self.used) if self.node.schedulable else 0
+        return usage.free_gpus(self.node, self.used)
 
 
 def uses(nodes: Iterable[NodeState], jobs: Iterable[JobState]) -> list[Use]:
@@ -49,13 +50,12 @@ def uses(nodes: Iterable[NodeState], jobs: Iterable[JobState]) -> list[Use]:
 
 def _use(node: NodeState, holding: Sequence[JobState]) -> Use:
     here = [job for job in holding if job.pool == node.pool and node.node in job.held]
-    used = sum(job.demand.role_of(worker).gpus for job in here for worker in job.held[node.node])
-    return Use(node, tuple(here), used)
+    return Use(node, tuple(here), usage.total(usage.use_by(job, node.node) for job in here))
 
 
 def node_table(used: Iterable[Use]) -> Table:
     """Return the table."""
-    titles = ("node", "pool", "condition", "model", "gpus", "free", "jobs")
+    titles = ("node", "pool", "condition", "model", "gpus", "used", "free", "jobs")
     made = table(*(say(f"column.{title}") for title in titles))
     for use in used:
         shape = use.node.shape
@@ -66,10 +66,22 @@ def node_table(used: Iterable[Use]) -> Table:
             _condition(use.node),
             shape.gpu_model,
             str(shape.gpus),
+            _used(use),
             str(use.free),
             ", ".join(f"{job.name} ({short(job.job)})" for job in use.jobs) or "-",
         )
     return made
+
+
+def _used(use: Use) -> str:
+    """Return who has the GPUs: workers alone, workers together, others."""
+    parts = [str(use.used.whole)]
+    if use.used.cards:
+        milli, cards = use.used.shared_milli / usage.CARD, len(use.used.cards)
+        parts.append(say("nodes.shared", share=f"{milli:g}", cards=cards))
+    if foreign := usage.foreign_gpus(use.node):
+        parts.append(say("nodes.foreign", gpus=foreign))
+    return " + ".join(parts)
 
 
 def _condition(node: NodeState) -> Text:
@@ -88,6 +100,9 @@ def _more(node: NodeState) -> Iterator[str]:
         yield say("nodes.cordoned")
     if node.suspected:
         yield say("nodes.suspected")
+    for taint in node.shape.taints:
+        mark = f"{taint.key}={taint.value}" if taint.value else taint.key
+        yield say("nodes.taint", taint=f"{mark}:{taint.effect}")
     if node.deadline is not None and node.condition is NodeCondition.RECLAIMING:
         yield say("nodes.until", at=clock(node.deadline))
 
@@ -95,7 +110,13 @@ def _more(node: NodeState) -> Iterator[str]:
 def node_document(use: Use) -> dict[str, Any]:
     """Return a node for JSON."""
     jobs = [{"tenant": job.tenant, "job": job.job, "name": job.name} for job in use.jobs]
-    counts = {"gpus_used": use.used, "gpus_free": use.free, "schedulable": use.node.schedulable}
+    counts = {
+        "gpus_used": use.used.gpus,
+        "gpus_shared": {str(card): milli for card, milli in use.used.cards.items()},
+        "gpus_foreign": usage.foreign_gpus(use.node),
+        "gpus_free": use.free,
+        "schedulable": use.node.schedulable,
+    }
     return use.node.model_dump(mode="json") | counts | {"jobs": jobs}
 
 

@@ -67,7 +67,7 @@ def _place(node: NodeState) -> Place:
 
 def _held(nodes: Iterable[NodeState], jobs: Sequence[JobState]) -> Iterator[tuple[Place, int]]:
     spot = [job for job in jobs if job.demand.resource_class is ResourceClass.SPOT]
-    yield from _sums((_place(use.node), use.used) for use in uses(nodes, spot))
+    yield from _sums((_place(use.node), use.used.gpus) for use in uses(nodes, spot))
 
 
 def _free(spot: Iterable[NodeState], jobs: Sequence[JobState]) -> Iterator[tuple[Place, int]]:

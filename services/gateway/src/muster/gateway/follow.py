@@ -6,13 +6,13 @@ The only writer of the view. Nothing is decided here.
 from __future__ import annotations
 
 from muster.contracts import subjects
-from muster.contracts.events import JobData, NodeData, PoolData
+from muster.contracts.events import JobData, NodeData, PoolData, TenantData
 from muster.domain.errors import Permanent
 from muster.gateway.core.view import View
 from muster.gateway.hub import Hub
 from muster.log import EventLog, Follower, Recorded
 
-FILTERS = (subjects.ALL_JOBS, subjects.ALL_POOLS)
+FILTERS = (subjects.ALL_JOBS, subjects.ALL_POOLS, subjects.ALL_TENANTS)
 PAGES = 64
 """Pages of one turn until the end is reached once; then one, so that streams are sent between."""
 
@@ -70,6 +70,9 @@ class Follow:
             case PoolData():
                 address = subjects.parse(item.event.subject)
                 self.view.see_pool(address.names[0], data.detail)
+            case TenantData():
+                address = subjects.parse(item.event.subject)
+                self.view.see_tenant(address.names[0], data.detail)
 
     async def close(self) -> None:
         """Give the server's resources back."""

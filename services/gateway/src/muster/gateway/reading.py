@@ -15,6 +15,7 @@ from sqlalchemy import Connection
 from muster.contracts import subjects
 from muster.contracts.events import Event, UnreadableEvent, read_event
 from muster.domain.errors import Temporary
+from muster.domain.nodes import NodeState
 from muster.domain.state import JobState
 from muster.gateway.core.capacity import NodeUse, PoolUse, node_uses, pool_use
 from muster.gateway.core.filters import JobFilter, Place, place_of
@@ -53,6 +54,17 @@ class Pool:
     name: str
     use: PoolUse
     said: SeenPool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Asks:
+    """For whom capacity is counted: what that tenant or user may not use is not free for them."""
+
+    tenant: str | None = None
+    user: str | None = None
+
+
+NOBODY = Asks()
 
 
 class Reading:
@@ -133,18 +145,22 @@ class Reading:
                 return found
             after = page[-1].seq
 
-    def nodes(self, pool: str | None) -> list[NodeUse]:
+    def nodes(self, pool: str | None, asks: Asks = NOBODY) -> list[NodeUse]:
         """Return the nodes of a pool, or of all, by pool and name, and who is on them."""
         states = (seen.state for seen in self.view.nodes.values())
         mine = sorted(
             (state for state in states if pool in {None, state.pool}),
             key=lambda state: (state.pool, state.node),
         )
-        return node_uses(mine, self._states())
+        return node_uses(mine, self._states(), partial(self._blocked, asks))
 
-    def pools(self) -> list[Pool]:
+    def _blocked(self, asks: Asks, node: NodeState) -> bool:
+        known = self.view.tenants.get(asks.tenant or "")
+        return known is not None and node.node in known.blocked(node.pool, asks.user or "")
+
+    def pools(self, asks: Asks = NOBODY) -> list[Pool]:
         """Return every pool that a node, a job or a fact names, by name."""
-        states, uses = self._states(), self.nodes(None)
+        states, uses = self._states(), self.nodes(None, asks)
         names = {use.state.pool for use in uses} | {state.pool for state in states}
         return [
             Pool(

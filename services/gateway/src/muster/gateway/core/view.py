@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from muster.domain.nodes import NodeState
 from muster.domain.pools import EpochTaken, PoolFact, PoolSummary, RoundDecided
 from muster.domain.state import JobState
+from muster.domain.tenants import TenantFact, TenantView
 
 JobName = tuple[str, str]
 NodeName = tuple[str, str]
@@ -55,6 +56,7 @@ class View:
     jobs: dict[JobName, SeenJob] = field(default_factory=dict)
     nodes: dict[NodeName, SeenNode] = field(default_factory=dict)
     pools: dict[str, SeenPool] = field(default_factory=dict)
+    tenants: dict[str, TenantView] = field(default_factory=dict)
     position: int = 0
 
     def see_job(self, state: JobState, seq: int) -> SeenJob | None:
@@ -85,6 +87,10 @@ class View:
                 known = replace(known, summary=fact)
         self.pools[pool] = known
 
+    def see_tenant(self, tenant: str, fact: TenantFact) -> None:
+        """Note what was said about a tenant; facts come in the log's order."""
+        self.tenants[tenant] = self.tenants.get(tenant, TenantView()).after(fact)
+
     def forget_job(self, name: JobName, seq: int) -> None:
         """Drop a job that the archive answers for, unless something happened to it since."""
         known = self.jobs.get(name)
@@ -96,6 +102,7 @@ class View:
         self.jobs.clear()
         self.nodes.clear()
         self.pools.clear()
+        self.tenants.clear()
         self.position = 0
 
     def ended(self, *, archived: bool) -> Iterator[SeenJob]:

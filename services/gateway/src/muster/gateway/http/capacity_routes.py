@@ -9,7 +9,7 @@ from fastapi import APIRouter
 
 from muster.domain.nodes import NodeCondition
 from muster.gateway.core.capacity import NodeUse
-from muster.gateway.http.queries import NodeQuery, Query
+from muster.gateway.http.queries import CapacityQuery, NodeQuery
 from muster.gateway.http.rows import Nodes, Pools, node_row, pool_row
 from muster.gateway.http.surface import Surface
 
@@ -22,15 +22,15 @@ def router(surface: Surface) -> APIRouter:
     async def nodes(query: Annotated[NodeQuery, fastapi.Query()]) -> Nodes:
         """Nodes, who is on them and what is free, by pool and name."""
         surface.have_view()
-        uses = surface.reading.nodes(query.pool)
+        uses = surface.reading.nodes(query.pool, query.asks)
         shown = [node_row(use) for use in uses if _is_asked_for(use, query.condition)]
         return Nodes(nodes=shown, position=surface.reading.view.position)
 
     @routes.get("/pools", name="pools")
-    async def pools(query: Annotated[Query, fastapi.Query()]) -> Pools:
+    async def pools(query: Annotated[CapacityQuery, fastapi.Query()]) -> Pools:
         """Pools: capacity, use, fragments, jobs by phase, and the last placement round."""
         surface.have_view()
-        shown = [pool_row(pool) for pool in surface.reading.pools()]
+        shown = [pool_row(pool) for pool in surface.reading.pools(query.asks)]
         return Pools(pools=shown, position=surface.reading.view.position)
 
     return routes

@@ -70,13 +70,16 @@ class _Present(Collector):
 
     def _gpus(self) -> GaugeMetricFamily:
         family = GaugeMetricFamily(
-            "muster_pool_gpus", "GPUs of a pool: total, used, free", labels=["pool", "state"]
+            "muster_pool_gpus",
+            "GPUs of a pool: total, used, foreign, free",
+            labels=["pool", "state"],
         )
         for pool in self._reading.pools():
             use = pool.use
             for state, gpus in (
                 ("total", use.gpus),
                 ("used", use.gpus_used),
+                ("foreign", use.gpus_foreign),
                 ("free", use.gpus_free),
             ):
                 family.add_metric((pool.name, state), gpus)

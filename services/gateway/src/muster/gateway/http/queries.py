@@ -22,6 +22,7 @@ from muster.domain.phases import Phase
 from muster.domain.violations import Violation
 from muster.gateway.core.filters import JobFilter, Place
 from muster.gateway.http.problems import Problem, violation
+from muster.gateway.reading import Asks
 
 Text = Annotated[str, Field(min_length=1, max_length=512, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Token = Annotated[str, Field(pattern=TOKEN_PATTERN)]
@@ -94,7 +95,23 @@ class JobQuery(Query):
         return read_cursor(self.cursor) if self.cursor else None
 
 
-class NodeQuery(Query):
+class CapacityQuery(Query):
+    """For whom: nodes on the block lists of this tenant, and of this user of it, are not free."""
+
+    tenant: Token | None = None
+    user: Text | None = None
+
+    @property
+    def asks(self) -> Asks:
+        """Who asks. Raises Problem for a user of no tenant."""
+        if self.user is not None and self.tenant is None:
+            rule = {"rule": "given together with tenant", "rule_zh": "须与 tenant 一起给出"}
+            found = violation("E_PARAMETER_VALUE", "$.query.user", field="user", **rule)
+            raise Problem(400, found)
+        return Asks(self.tenant, self.user)
+
+
+class NodeQuery(CapacityQuery):
     """Which nodes. Without a condition, those that are still part of their cluster."""
 
     pool: Token | None = None

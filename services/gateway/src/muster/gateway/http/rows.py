@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from muster.domain.demand import JobType, ResourceClass
-from muster.domain.nodes import NodeCondition
+from muster.domain.nodes import NodeCondition, Taint
 from muster.domain.phases import SHOWN_TEXT, Phase, Shown
 from muster.domain.reasons import Reason, ReasonCode
 from muster.domain.sentences import sentence
@@ -27,7 +27,10 @@ class ReasonRow(BaseModel):
 
 
 class JobRow(BaseModel):
-    """A job at a glance. seq: its last event in the log."""
+    """A job at a glance. seq: its last event in the log.
+
+    gpus: whole ones of all workers; gpu_milli: thousandths of shared ones of all workers.
+    """
 
     tenant: str
     job: str
@@ -38,6 +41,7 @@ class JobRow(BaseModel):
     resource_class: ResourceClass
     priority: int | None
     gpus: int
+    gpu_milli: int
     workers: int
     labels: Mapping[str, str]
     phase: Phase
@@ -97,22 +101,29 @@ class JobDetail(BaseModel):
 
 
 class HoldingRow(BaseModel):
-    """The workers of one job on a node."""
+    """The workers of one job on a node. gpus: whole ones; cards: worker -> its shared card."""
 
     tenant: str
     job: str
     workers: list[str]
     gpus: int
+    cards: Mapping[str, int]
 
 
 class NodeRow(BaseModel):
-    """A node and who is on it. gpus_free: what new work could have."""
+    """A node and who is on it. gpus_free: what new work could have.
+
+    shut: what keeps new work off it, None if nothing does; "blocked": a block list of whoever asks.
+    gpus_used: a shared GPU counts as one. cards: shared card -> thousandths that are given of it.
+    gpus_foreign: what others take.
+    """
 
     pool: str
     node: str
     cluster: str
     condition: NodeCondition
     schedulable: bool
+    shut: str | None
     cordoned: bool
     draining: bool
     suspected: bool
@@ -121,7 +132,11 @@ class NodeRow(BaseModel):
     gpu_model: str
     gpus: int
     gpus_used: int
+    gpus_foreign: int
     gpus_free: int
+    cards: Mapping[int, int]
+    taints: list[Taint]
+    labels: Mapping[str, str]
     deadline: datetime | None
     since: datetime
     jobs: list[HoldingRow]
@@ -135,14 +150,19 @@ class Nodes(BaseModel):
 
 
 class PoolRow(BaseModel):
-    """A pool. fragments: GPU model -> free GPUs -> how many schedulable nodes have just so many."""
+    """A pool. fragments: GPU model -> free GPUs -> how many schedulable nodes have just so many.
+
+    gpus_shut: unused GPUs of nodes that take no new work, by what shuts them; not part of free.
+    """
 
     pool: str
     nodes: int
     schedulable: int
     gpus: int
     gpus_used: int
+    gpus_foreign: int
     gpus_free: int
+    gpus_shut: Mapping[str, int]
     fragments: Mapping[str, Mapping[int, int]]
     jobs: Mapping[Phase, int]
     decided: dict[str, Any] | None
@@ -169,6 +189,7 @@ def job_row(seen: SeenJob, lang: Language) -> JobRow:
         resource_class=state.demand.resource_class,
         priority=state.demand.priority,
         gpus=state.demand.gpus,
+        gpu_milli=state.demand.gpu_milli,
         workers=len(state.demand.workers),
         labels=state.labels,
         phase=state.phase,
@@ -239,6 +260,7 @@ def node_row(use: NodeUse) -> NodeRow:
         cluster=state.cluster,
         condition=state.condition,
         schedulable=state.schedulable,
+        shut=use.shut,
         cordoned=state.cordoned,
         draining=state.draining,
         suspected=state.suspected,
@@ -247,11 +269,21 @@ def node_row(use: NodeUse) -> NodeRow:
         gpu_model=shape.gpu_model,
         gpus=shape.gpus,
         gpus_used=use.gpus_used,
+        gpus_foreign=use.gpus_foreign,
         gpus_free=use.gpus_free,
+        cards=use.use.cards,
+        taints=list(shape.taints),
+        labels=shape.labels,
         deadline=state.deadline,
         since=state.since,
         jobs=[
-            HoldingRow(tenant=each.tenant, job=each.job, workers=list(each.workers), gpus=each.gpus)
+            HoldingRow(
+                tenant=each.tenant,
+                job=each.job,
+                workers=list(each.workers),
+                gpus=each.gpus,
+                cards=each.cards,
+            )
             for each in use.holdings
         ],
     )
@@ -266,7 +298,9 @@ def pool_row(pool: Pool) -> PoolRow:
         schedulable=use.schedulable,
         gpus=use.gpus,
         gpus_used=use.gpus_used,
+        gpus_foreign=use.gpus_foreign,
         gpus_free=use.gpus_free,
+        gpus_shut=use.gpus_shut,
         fragments=use.fragments,
         jobs=use.jobs,
         decided=_dumped(said.decided) if said else None,
