@@ -37,6 +37,7 @@ from muster.executor.core.reconcile import (
     Record,
     Signal,
     Step,
+    concerns,
     next_step,
     unexplained,
 )
@@ -88,7 +89,7 @@ class Handlers:
         """Something was recorded about a job."""
         assert trigger.event is not None
         state: JobState = trigger.event.data.job
-        if state.pool == self._settings.pool:
+        if state.pool == self._settings.pool and concerns(state):
             await self.reconcile(state.tenant, state.job, trigger.seq)
 
     async def on_alarm(self, trigger: Trigger) -> None:
@@ -123,8 +124,11 @@ class Handlers:
             state, tenant = self.watch.jobs.get(job), self.watch.tenants.get(job)
             if tenant is None:
                 structlog.get_logger().warning("workers of a job not read of yet", job=job)
-            elif state is None or next_step(state, self._view(by_job.get(job, ())), now):
+            elif state is None or self._owes(state, by_job.get(job, ()), now):
                 await self.reconcile(tenant, job)
+
+    def _owes(self, state: JobState, workers: Sequence[Observed], now: datetime) -> bool:
+        return concerns(state) and next_step(state, self._view(workers), now) is not None
 
     # --- one job --------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from muster.domain.state import JobState
 from muster.log import EventLog, Follower, Recorded
 
 _DOWN = {NodeCondition.LOST, NodeCondition.GONE}
+_OUT = {*_DOWN, NodeCondition.FENCED}
 
 
 class Watch:
@@ -28,7 +29,9 @@ class Watch:
         self._epoch_subject = subjects.cluster_key(cluster, "epoch").prefix
         self.jobs: dict[str, JobState] = {}
         self.tenants: dict[str, str] = {}
+        self._waiting: dict[str, JobState] = {}
         self.nodes: dict[str, NodeState] = {}
+        self._out: dict[str, NodeState] = {}
         self._fences: dict[str, datetime] = {}
         self.epoch = 0
         self.position = 0
@@ -61,6 +64,9 @@ class Watch:
 
     def _note_node(self, node: NodeState) -> None:
         self.nodes[node.node] = node
+        self._out.pop(node.node, None)
+        if node.condition in _OUT:
+            self._out[node.node] = node
         if node.condition is NodeCondition.FENCED:
             self._fences.setdefault(node.node, node.since)
         elif node.condition not in _DOWN:
@@ -70,12 +76,14 @@ class Watch:
         if state.pool != self._pool:
             return
         self.tenants[state.job] = state.tenant
-        if not state.held:
+        before = self.jobs.pop(state.job, None)
+        if before is not None and before.held and not state.held:
             freed.append(state)
         if state.held or not (state.terminal or state.parked):
             self.jobs[state.job] = state
-        else:
-            self.jobs.pop(state.job, None)
+        self._waiting.pop(state.job, None)
+        if state.waits_for:
+            self._waiting[state.job] = state
 
     def held(self) -> dict[tuple[str, str], tuple[str, ...]]:
         """Return which workers stand in the books: (job, node) -> their names."""
@@ -89,7 +97,7 @@ class Watch:
         """Jobs whose start waits for this victim to be gone."""
         return [
             state
-            for state in self.jobs.values()
+            for state in self._waiting.values()
             if any(wait.job == victim for wait in state.waits_for)
         ]
 
@@ -104,15 +112,9 @@ class Watch:
     @property
     def down(self) -> frozenset[str]:
         """Nodes that are lost and are not spot capacity; what runs there is unknown."""
-        return frozenset(n for n in self._out() if not self.nodes[n].shape.spot)
+        return frozenset(name for name, node in self._out.items() if not node.shape.spot)
 
     @property
     def taken(self) -> frozenset[str]:
         """Nodes of spot capacity that are gone."""
-        return frozenset(n for n in self._out() if self.nodes[n].shape.spot)
-
-    def _out(self) -> frozenset[str]:
-        return self._having(*_DOWN, NodeCondition.FENCED)
-
-    def _having(self, *conditions: NodeCondition) -> frozenset[str]:
-        return frozenset(n for n, state in self.nodes.items() if state.condition in conditions)
+        return frozenset(name for name, node in self._out.items() if node.shape.spot)

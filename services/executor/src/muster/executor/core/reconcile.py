@@ -58,6 +58,14 @@ class Forget:
 Step: TypeAlias = Record | Launch | Signal | Kill | Forget
 
 
+def concerns(state: JobState) -> bool:
+    """Tell whether a state can be of interest at all: not while the job waits for its first start.
+
+    A long queue is so none of the executor's work.
+    """
+    return state.attempt > 0 or state.phase is Phase.STOPPING
+
+
 def next_step(state: JobState, view: View, now: datetime) -> Step | None:
     """Return the next step for a job, or None until something changes."""
     return _for_phase(state, view, now) or _sweep_up(state, view)
