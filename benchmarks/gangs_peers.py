@@ -1,8 +1,8 @@
 """What other schedulers did with the same workloads on a machine with two cores.
 
 Measured once each (five times for preemption) with everything on that machine: etcd without fsync,
-API server, controllers, pretended nodes, and the client. Figures are gangs a second from the first
-creation to the last bound pod, and seconds from the creation of the high gang to its last bound pod.
+API server, controllers, pretended nodes, and the client. Times are from just before the first
+creation to the last bound pod of a gang.
 """
 
 from __future__ import annotations

@@ -167,6 +167,24 @@ class LogSuite:
         assert last is not None
         assert last.seq == done[1].seq
 
+    async def test_of_batches_at_the_same_time_each_is_written_or_refused_by_itself(
+        self, world: LogWorld
+    ) -> None:
+        log, jobs = await world.client(), [Job() for _ in range(40)]
+        for job in jobs[::8]:
+            await log.append(job.submitted(), nothing(job.key))
+        batches = [[job.first(), Append(job.admitted(), None)] for job in jobs]
+        outcomes = await asyncio.gather(*map(log.append_all, batches), return_exceptions=True)
+        for job, batch, outcome in zip(jobs, batches, outcomes, strict=True):
+            history = await log.history(job.key)
+            if job in jobs[::8]:
+                assert isinstance(outcome, Conflict)
+                assert len(history) == 1
+            else:
+                assert not isinstance(outcome, BaseException)
+                assert ids(history) == [append.event.id for append in batch]
+                assert [each.seq for each in history] == [each.seq for each in outcome]
+
     async def test_a_batch_of_one_is_a_batch(self, world: LogWorld) -> None:
         log, job = await world.client(), Job()
         (done,) = await log.append_all([job.first()])

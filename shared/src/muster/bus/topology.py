@@ -133,7 +133,11 @@ _ALARMS = {
 }
 
 ADMISSION_REQUESTS = Consumer(
-    "admission-requests", Owner.ADMISSION, Stream.REQUESTS, (subjects.ALL_REQUESTS,)
+    "admission-requests",
+    Owner.ADMISSION,
+    Stream.REQUESTS,
+    (subjects.ALL_REQUESTS,),
+    in_flight=64,
 )
 EXECUTOR_JOBS = Consumer(
     "executor-jobs",

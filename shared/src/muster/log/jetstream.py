@@ -51,7 +51,8 @@ class JetStreamLog:
         self._wire = Wire(connection)
         self._reading = Reading(self._wire, stream, timeout=answer_s, patience=patience_s)
         alone = Writing(self._wire, self._reading, timeout=answer_s, patience=patience_s)
-        self._writing = Grouping(self._wire, alone) if group_commit else alone
+        self._grouping = Grouping(self._wire, alone) if group_commit else None
+        self._writing = self._grouping or alone
         self._clock = EstimatedClock(self.now)
 
     async def last(self, key: Key, at_least: int = 0, *, leader: bool = False) -> Recorded | None:
@@ -91,7 +92,10 @@ class JetStreamLog:
         everything = [*([fence] if fence else []), *appends]
         if not everything:
             return []
-        first = await append_batch(self._wire, everything, timeout=BATCH_S)
+        if fence is None and self._grouping is not None:
+            first = await self._grouping.append_all(everything)
+        else:
+            first = await append_batch(self._wire, everything, timeout=BATCH_S)
         at = await self._clock.now()
         written = [
             Recorded(append.event, seq, at, seq) for seq, append in enumerate(everything, first)
