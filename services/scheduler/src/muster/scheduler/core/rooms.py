@@ -72,7 +72,7 @@ class Rooms:
         self._shapes = shapes or {}
         self._parts: dict[Levels, dict[Domain, Rooms]] = {}
         self._homes: dict[Levels, dict[str, Domain]] = {}
-        self._changed: list[Kind] = []
+        self._changed: list[str] = []
         self._rankings: dict[Hashable, _Ranking] = {}
 
     def enter(self, node: str, free: Room) -> None:
@@ -87,7 +87,7 @@ class Rooms:
         kind = self.kinds[node] = Kind(free, old.gpu_model)
         insort(self.names.setdefault(kind, []), node)
         if self._rankings:
-            self._changed += (old, kind)
+            self._changed.append(node)
         for levels, homes in self._homes.items():
             self._parts[levels][homes[node]].enter(node, free)
 
@@ -113,49 +113,47 @@ class Rooms:
         """
         ranking = self._rankings.get(key)
         if ranking is None:
-            ranking = self._rankings[key] = _Ranking(score, self.names, len(self._changed))
+            ranking = self._rankings[key] = _Ranking(score, self, len(self._changed))
         else:
-            ranking.go_on(self._changed, self.names)
-        return ranking.first(self.names)
+            ranking.go_on(self._changed)
+        return ranking.first()
 
 
 class _Ranking:
-    """Kinds by score. What is no longer so is thrown away when it comes to the top."""
+    """Kinds by score, each with its first node. What is no longer so goes when it comes to the top.
 
-    def __init__(self, score: Score, names: Mapping[Kind, list[str]], upto: int) -> None:
-        self._score, self._upto = score, upto
-        self._scores: dict[Kind, float | None] = {}
-        self._heap: list[tuple[float, str, Kind]] = []
-        for kind in names:
-            self._push(kind, names, add=self._heap.append)
+    Of a kind with nodes there is always an entry that is not behind its first node.
+    """
+
+    def __init__(self, score: Score, rooms: Rooms, upto: int) -> None:
+        self._score, self._rooms, self._upto = score, rooms, upto
+        self._heap = [
+            (worth, names[0], kind)
+            for kind, names in rooms.names.items()
+            if (worth := score(kind)) is not None
+        ]
         heapify(self._heap)
 
-    def _push(
-        self,
-        kind: Kind,
-        names: Mapping[Kind, list[str]],
-        add: Callable[[tuple[float, str, Kind]], None],
-    ) -> None:
-        if kind not in self._scores:
-            self._scores[kind] = self._score(kind)
-        score = self._scores[kind]
-        if score is not None:
-            add((score, names[kind][0], kind))
-
-    def go_on(self, changed: list[Kind], names: Mapping[Kind, list[str]]) -> None:
-        """Take in what has changed since."""
-        for kind in dict.fromkeys(changed[self._upto :]):
-            if kind in names:
-                self._push(kind, names, add=lambda entry: heappush(self._heap, entry))
+    def go_on(self, changed: list[str]) -> None:
+        """Take in the nodes that have changed since."""
+        kinds, score = self._rooms.kinds, self._score
+        for node in dict.fromkeys(changed[self._upto :]):
+            kind = kinds[node]
+            worth = score(kind)
+            if worth is not None:
+                heappush(self._heap, (worth, node, kind))
         self._upto = len(changed)
 
-    def first(self, names: Mapping[Kind, list[str]]) -> str | None:
+    def first(self) -> str | None:
         """Return the best."""
-        while self._heap:
-            _, node, kind = self._heap[0]
-            if kind in names and names[kind][0] == node:
+        heap, kinds, names = self._heap, self._rooms.kinds, self._rooms.names
+        while heap:
+            worth, node, kind = heap[0]
+            if kinds[node] == kind:
                 return node
-            heappop(self._heap)
+            heappop(heap)
+            if kind in names:
+                heappush(heap, (worth, names[kind][0], kind))
         return None
 
 

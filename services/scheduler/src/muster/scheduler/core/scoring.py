@@ -62,24 +62,26 @@ class Taste:
     name: str
     worth: Worth
     every_card: bool = False
-    _known: dict[tuple[Kind, Need, int], tuple[float, Put] | None] = field(default_factory=dict)
+    _known: dict[tuple[Kind, Need, int], tuple[float, Put]] = field(default_factory=dict)
 
     def put(self, kind: Kind, need: Need, times: int = 1) -> tuple[float, Put] | None:
         """Return the worth of putting so many workers on a node, and how; None if they do not fit.
 
         Every worker that shares a card goes on the one that is best for it alone.
         """
+        free = kind.free
+        if need.gpus > free.gpus > 0 or (need.cpus and need.cpus > free.cpus):
+            return None  # most nodes are full: quickly said
         key = kind, need, times
-        if key not in self._known:
+        found = self._known.get(key)
+        if found is None and free.holds(need) >= times:
             if len(self._known) > MEMORY:
                 self._known.clear()
-            self._known[key] = self._put(kind, need, times)
-        return self._known[key]
+            found = self._known[key] = self._put(kind, need, times)
+        return found
 
-    def _put(self, kind: Kind, need: Need, times: int) -> tuple[float, Put] | None:
+    def _put(self, kind: Kind, need: Need, times: int) -> tuple[float, Put]:
         free = kind.free
-        if free.holds(need) < times:
-            return None
         if not need.milli:
             after = free.less(need, times)
             return self.worth(kind, after, need), Put(after)
