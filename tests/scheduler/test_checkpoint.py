@@ -51,7 +51,7 @@ async def lived(file: Path | None) -> tuple[Pool, Scheduler]:
     await pool.submit("high", workers=2, resource={"priority": "high"})
     await pool.submit("waits", workers=2)
     await settle(scheduler)
-    share = Share(pool=POOL, gpu_model="A100", guaranteed=8, ceiling=24)
+    share = Share(pool=POOL, gpu_model="A100", guaranteed=8, ceiling=99)
     await pool.about_tenant("t", QuotaSet(by="op", request="q1", shares=(share,)))
     await pool.about_tenant("t", BlocklistSet(by="op", request="b1", nodes={POOL: ("n9",)}))
     pool.store.put("jobs.t.waits.admitted", b"nonsense")

@@ -93,6 +93,11 @@ class TenantView:
         shares = self.quota.shares if self.quota else ()
         return {share.gpu_model: share for share in shares if share.pool == pool}
 
+    @property
+    def listed_users(self) -> frozenset[str]:
+        """Return the users who have a block list of their own."""
+        return frozenset(self.blocklist.users) if self.blocklist else frozenset()
+
     def blocked(self, pool: str, user: str) -> frozenset[str]:
         """Return the nodes of a pool that a user of the tenant may not use."""
         if self.blocklist is None:

@@ -17,8 +17,9 @@ class SchedulerSettings(BaseSettings):
     decided, and this scheduler takes over. checkpoint_s: between two checkpoints, 0 = none.
     age_s: one point of priority (1-99) is worth so many seconds of waiting in the queue.
     min_run_s, cool_down_s: how long a job runs before a higher one may evict it, and one that was
-    evicted before. max_searches, max_looks: searches for victims in one round, and
-    nodes that it looks at.
+    evicted before. cycle_window_s: within so long nobody evicts the one for which it was evicted
+    itself. max_evictions_per_minute: gangs of one pool, for jobs of higher priority. max_searches,
+    max_looks: searches for victims in one round, and nodes that it looks at.
     """
 
     model_config = SettingsConfigDict(env_prefix="MUSTER_SCHEDULER_", extra="forbid", frozen=True)
@@ -31,6 +32,8 @@ class SchedulerSettings(BaseSettings):
     age_s: int = Field(default=600, ge=0, le=86_400)
     min_run_s: int = Field(default=0, ge=0)
     cool_down_s: int = Field(default=0, ge=0)
+    cycle_window_s: int = Field(default=3600, ge=0, le=86_400)
+    max_evictions_per_minute: int = Field(default=200, ge=1)
     max_searches: int = Field(default=200, ge=1)
     max_looks: int = Field(default=80_000, ge=1)
 
@@ -41,6 +44,8 @@ class SchedulerSettings(BaseSettings):
             age_s=self.age_s,
             min_run_s=self.min_run_s,
             cool_down_s=self.cool_down_s,
+            cycle_window_s=self.cycle_window_s,
+            max_evictions_per_minute=self.max_evictions_per_minute,
             max_searches=self.max_searches,
             max_looks=self.max_looks,
         )

@@ -15,6 +15,7 @@ from itertools import chain
 
 from muster.domain.phases import Phase
 from muster.domain.state import JobState
+from muster.domain.tenants import TenantView
 from muster.scheduler.core.jobs import (
     JobKey,
     LineKey,
@@ -93,12 +94,12 @@ class Book:
         self._dues, self._sleepers = dues, sleepers
 
     @classmethod
-    def of(cls, jobs: Iterable[Listed]) -> Book:
+    def of(cls, jobs: Iterable[Listed], tenants: Mapping[str, TenantView]) -> Book:
         """Make a book of jobs that are at hand."""
         register = Register()
         for job in jobs:
             if job.state.phase is Phase.QUEUED:
-                register.enqueue(Read(job, line_of(job.state)))
+                register.enqueue(Read(job, line_of(job.state, tenants.get(job.state.tenant))))
             if job.state.held:
                 register.hold(job)
         return register.book()

@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 from muster.domain.state import DeadlineKind
 from muster.scheduler.core.leaving import hopeless_at
 from muster.scheduler.core.policy import Policy
-from muster.scheduler.core.rank import protected_until, shield
+from muster.scheduler.core.rank import shield
+from muster.scheduler.core.rights import guards_end, protected_until
 from muster.scheduler.core.snapshot import JobKey, Listed, Snapshot, Waiter, is_hold
 from muster.scheduler.core.verdicts import Plan, Waiting
 
@@ -17,6 +18,7 @@ def next_at(snapshot: Snapshot, policy: Policy) -> datetime | None:
     """Return the first instant from now on at which the same log would give another plan."""
     now = snapshot.now
     instants = [at for job in snapshot.holding for at in _instants(job, policy) if at > now]
+    instants += [at for at in guards_end(snapshot.evictions, policy) if at > now]
     queued = snapshot.book.next_instant(now)
     return min([*instants, queued] if queued else instants, default=None)
 

@@ -28,6 +28,7 @@ class Shut(StrEnum):
     AVOID = "avoid"
     SPOT = "spot"
     TAINT = "taint"
+    BLOCKED = "blocked"
 
 
 _CONDITIONS = {
@@ -38,11 +39,22 @@ _CONDITIONS = {
 }
 
 
-def shut(node: NodeState, state: JobState, policy: Policy, avoided: Collection[str]) -> Shut | None:
-    """Return what keeps a job off a node now, if anything does. avoided: see `avoided_by`."""
+def shut(
+    node: NodeState,
+    state: JobState,
+    policy: Policy,
+    avoided: Collection[str],
+    blocked: Collection[str] = (),
+) -> Shut | None:
+    """Return what keeps a job off a node now, if anything does. avoided: see `avoided_by`.
+
+    blocked: by the lists of the job's tenant and user.
+    """
     for_ever = barred(node, state.demand, policy)
     if for_ever is not None:
         return for_ever
+    if node.node in blocked:
+        return Shut.BLOCKED
     if node.condition in _CONDITIONS:
         return _CONDITIONS[node.condition]
     if node.cordoned:

@@ -1,15 +1,16 @@
 """Who may make room for a job in this round: who leaves anyway, and whom it may send off.
 
-The one place where candidates for an eviction come from.
+The one place where candidates for an eviction come from; by what right, `rights` says.
 """
 
 from __future__ import annotations
 
-from muster.domain.demand import ResourceClass
+from collections.abc import Hashable
+
 from muster.scheduler.core.jobs import JobKey, Listed
 from muster.scheduler.core.leaving import Parting, seconds_left, worth_waiting
-from muster.scheduler.core.policy import Policy
-from muster.scheduler.core.rank import Level, level, may_evict, protected_until, shielded
+from muster.scheduler.core.rank import level
+from muster.scheduler.core.rights import Bid, Rights
 from muster.scheduler.core.snapshot import Snapshot, is_hold
 from muster.scheduler.core.upkeep import may_be_told_to_leave
 from muster.scheduler.core.victims import Candidate, candidate
@@ -18,12 +19,12 @@ from muster.scheduler.core.victims import Candidate, candidate
 class Exits:
     """The jobs that hold something, by how they may go. looks: so many were looked at."""
 
-    def __init__(self, snapshot: Snapshot, policy: Policy) -> None:
-        self._snapshot, self._policy = snapshot, policy
+    def __init__(self, snapshot: Snapshot, rights: Rights) -> None:
+        self._snapshot, self._rights = snapshot, rights
         self.leaving: dict[JobKey, Parting] = {}
         self._touchable: dict[JobKey, Listed] = {}
         self._leavers: dict[JobKey, Candidate] = {}
-        self._victims: dict[tuple[Level, ResourceClass, bool], list[Candidate]] = {}
+        self._victims: dict[Hashable, list[Candidate]] = {}
         self.looks = 0
 
     def enter(self, job: Listed) -> None:
@@ -52,13 +53,14 @@ class Exits:
                 self._leavers[key] = candidate(parting.job, self._snapshot.now, leaving=True)
         return list(self._leavers.values())
 
-    def who_may_go(self, job: Listed) -> list[Candidate]:
+    def who_may_go(self, job: Listed, bid: Bid) -> list[Candidate]:
         """Return whom a job may send off. Equals may send off the same ones."""
-        demand = job.state.demand
-        key = level(job.state), demand.resource_class, demand.guarantee
+        demand, rights = job.state.demand, self._rights
+        own = rights.key(job.state, job.key)
+        key = level(job.state), demand.resource_class, demand.guarantee, bid, own
         known = self._victims.get(key)
-        if known is None:
-            helpful = (other for other in self._touchable.values() if self._may_take(job, other))
+        if known is None or rights.change:
+            helpful = (c for c in self._touchable.values() if rights.may_take(job, c, bid))
             known = [candidate(other, self._snapshot.now, leaving=False) for other in helpful]
             self.looks += len(self._touchable)
         # nobody becomes a victim in the course of a round, but some cease to be
@@ -66,11 +68,3 @@ class Exits:
             (one for one in known if one.key in self._touchable), key=lambda one: one.cost
         )
         return self._victims[key]
-
-    def _may_take(self, job: Listed, other: Listed) -> bool:
-        if not may_evict(job.state, other.state):
-            return False
-        if shielded(other, job.state, self._policy, self._snapshot.now):
-            return False
-        spared = protected_until(other.state, self._policy)
-        return spared is None or spared <= self._snapshot.now

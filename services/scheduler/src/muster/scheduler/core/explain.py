@@ -91,6 +91,10 @@ def reason_of(made: Plan, job: Listed, verdict: Verdict) -> Reason:
             return texts.waiting(texts.NOT_BEFORE.put(at=at.isoformat() if at else ""))
         case Waiting.SET_ASIDE:
             return texts.waiting(texts.SET_ASIDE)
+        case Waiting.QUOTA if verdict.quota:
+            return texts.waiting(texts.quota(verdict.quota))
+        case Waiting.EVICTION_LIMIT:
+            return texts.waiting(texts.EVICTION_LIMIT)
         case Waiting.NO_NODES:
             return texts.waiting(texts.NO_NODES)
         case _:
@@ -116,8 +120,9 @@ def _blockers(made: Plan, state: JobState, verdict: Verdict) -> Iterator[Blocker
 
 def _closed(made: Plan, state: JobState) -> dict[str, Shut]:
     nodes = _nodes(made)
-    avoided = Fitting(nodes, made.policy).avoided_by(state)
-    found = {name: shut(node, state, made.policy, avoided) for name, node in nodes.items()}
+    avoided = Fitting(nodes, made.policy, made.snapshot).avoided_by(state)
+    blocked = made.snapshot.blocked(state)
+    found = {name: shut(n, state, made.policy, avoided, blocked) for name, n in nodes.items()}
     return {name: why for name, why in found.items() if why}
 
 

@@ -13,6 +13,7 @@ from muster.scheduler.core.jobs import role_shape
 from muster.scheduler.core.placement import PLAIN, How, Shortfall, how_for, place
 from muster.scheduler.core.policy import Policy
 from muster.scheduler.core.rooms import Site, Sites, gathered
+from muster.scheduler.core.snapshot import Snapshot
 from muster.scheduler.core.verdicts import Verdict, Waiting
 
 Shape = tuple[object, ...]
@@ -57,9 +58,9 @@ def reachable(nodes: Mapping[str, NodeState], demand: Demand) -> Iterator[tuple[
 class Fitting:
     """The pool with every node empty. looks: how many nodes were looked at."""
 
-    def __init__(self, nodes: Mapping[str, NodeState], policy: Policy) -> None:
+    def __init__(self, nodes: Mapping[str, NodeState], policy: Policy, snapshot: Snapshot) -> None:
         self.looks = 0
-        self._nodes, self._policy = nodes, policy
+        self._nodes, self._policy, self._snapshot = nodes, policy, snapshot
         self._present = frozenset(nodes)
         self._rooms = {name: room(of_shape(node.shape)) for name, node in nodes.items()}
         self._known: dict[Hashable, Sites] = {}
@@ -79,8 +80,11 @@ class Fitting:
     def shut_out(self, state: JobState, avoided: frozenset[str]) -> bool:
         """Tell whether shut nodes keep a job out: the open ones are too few even if empty."""
         demand = state.demand
-        key = (doors_of(demand, self._policy), avoided)
-        sites = self._empty(key, demand, lambda node: shut(node, state, self._policy, avoided))
+        blocked = self._snapshot.blocked(state)
+        key = (doors_of(demand, self._policy), avoided, blocked)
+        sites = self._empty(
+            key, demand, lambda node: shut(node, state, self._policy, avoided, blocked)
+        )
         return isinstance(place(demand.roles, sites, how=self._how(demand)), Shortfall)
 
     def _how(self, demand: Demand) -> How:

@@ -15,14 +15,18 @@ from muster.scheduler.core.fitting import KNOWN_DOORS, Fitting, doors_of, reacha
 from muster.scheduler.core.jobs import JobKey
 from muster.scheduler.core.policy import Policy
 from muster.scheduler.core.rooms import Kind, Known, Moved, Site, Sites, gathered
+from muster.scheduler.core.snapshot import Snapshot
 
 
 class Ground:
     """The nodes of a pool during one round. looks: so many of them were looked at."""
 
-    def __init__(self, nodes: Mapping[str, NodeState], board: Board, policy: Policy) -> None:
-        self.fitting = Fitting(nodes, policy)
+    def __init__(
+        self, nodes: Mapping[str, NodeState], board: Board, policy: Policy, snapshot: Snapshot
+    ) -> None:
+        self.fitting = Fitting(nodes, policy, snapshot)
         self._nodes, self._board, self._policy = nodes, board, policy
+        self._snapshot = snapshot
         self._looks = 0
         self._known: dict[Hashable, Known] = {}
         self._touched: list[str] = []
@@ -42,6 +46,7 @@ class Ground:
         key = (
             doors_of(state.demand, self._policy),
             avoided,
+            self._snapshot.blocked(state),
             frozenset(state.avoid),
             state.demand.tier < 2,
         )
@@ -61,11 +66,12 @@ class Ground:
 
     def _gather(self, state: JobState, avoided: frozenset[str]) -> Sites:
         listed = list(reachable(self._nodes, state.demand))
+        blocked = self._snapshot.blocked(state)
         self._looks += len(listed)
         return gathered(
             Site(name, node.shape, self._board.free(name), second_choice(node, state))
             for name, node in listed
-            if shut(node, state, self._policy, avoided) is None
+            if shut(node, state, self._policy, avoided, blocked) is None
         )
 
     def without(self, sites: Sites, gone: frozenset[JobKey]) -> Moved:

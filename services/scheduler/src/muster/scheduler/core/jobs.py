@@ -13,6 +13,7 @@ from datetime import datetime
 
 from muster.domain.demand import Role
 from muster.domain.state import DeadlineKind, JobState
+from muster.domain.tenants import TenantView
 
 JobKey = tuple[str, str]
 """(tenant, job)."""
@@ -47,12 +48,16 @@ class Listed:
         return key_of(self.state)
 
 
-def line_of(state: JobState) -> LineKey:
-    """Return everything of a queued job that a decision looks at, but not when it came."""
+def line_of(state: JobState, tenant: TenantView | None = None) -> LineKey:
+    """Return everything of a queued job that a decision looks at, but not when it came.
+
+    tenant: what is recorded of it; a user matters only where a block list is that user's own.
+    """
     demand = state.demand
     nodes, near = demand.node_policy, demand.locality
     return (
         state.tenant,
+        state.user if tenant and state.user in tenant.listed_users else None,
         state.one_shot,
         (demand.type, demand.resource_class, demand.priority, demand.guarantee),
         tuple(sorted(role_shape(role) for role in demand.roles)),

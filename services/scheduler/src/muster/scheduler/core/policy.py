@@ -13,6 +13,9 @@ class Policy:
 
     min_run_s: so long a job runs before a higher one may evict it; cool_down_s: the same for a
     job that was evicted before. Idle jobs have no such protection.
+    cycle_window_s: within so long nobody evicts the one for which it was evicted itself, directly
+    or by way of others. max_evictions_per_minute: gangs of one pool, for the sake of others; what
+    is owed (to a lender, to a cloud, in a drain) is not counted.
 
     placement: which of the nodes that would do is taken (see `scoring`). levels: keys of node
     labels from coarse to fine; a gang is kept inside one domain of the finest that holds it.
@@ -27,6 +30,8 @@ class Policy:
     age_s: int = 600
     min_run_s: int = 0
     cool_down_s: int = 0
+    cycle_window_s: int = 3600
+    max_evictions_per_minute: int = 200
     on_spot: frozenset[ResourceClass] = frozenset({ResourceClass.SPOT, ResourceClass.IDLE})
     placement: str = "default"
     levels: tuple[str, ...] = ()

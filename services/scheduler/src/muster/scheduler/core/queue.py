@@ -15,6 +15,7 @@ from muster.scheduler.core.budget import Budget
 from muster.scheduler.core.fitting import Shape, shape_of
 from muster.scheduler.core.jobs import JobKey, LineKey, Listed
 from muster.scheduler.core.placement import Shortfall
+from muster.scheduler.core.quota import Owners
 from muster.scheduler.core.rank import Level, Rank, level
 from muster.scheduler.core.round import Round
 from muster.scheduler.core.standing import Standing, Verdicts
@@ -42,7 +43,8 @@ class Queue:
         self.round = made
         snapshot, self._policy = made.snapshot, made.policy
         self._book, self._sweep = snapshot.book, snapshot.cursor
-        self.verdicts = Verdicts(self._book, snapshot.now, made.policy, snapshot.set_aside)
+        owners = Owners(made.ledger, self._book, made.policy)
+        self.verdicts = Verdicts(self._book, snapshot.now, made.policy, snapshot.set_aside, owners)
         self.cursor: JobKey | None = None
         self._budget = Budget(made)
         self._shapes: dict[LineKey, Shape] = {}
@@ -68,10 +70,13 @@ class Queue:
             assert standing.waiter is not None
             job = standing.waiter.read()
             verdict = self._verdict(job, standing.line.key)
-            if verdict is not None:
+            if verdict is None:
+                self.verdicts.placed.add(job.key)
+            elif self.round.rights.has_past(job.key):
+                self.verdicts.judge_alone(job.key, verdict)
+            else:
                 standing.judge(verdict)
                 continue
-            self.verdicts.placed.add(job.key)
             self._next(turns, number, standing)
         made_room = any(len(move.decisions) > 1 for move in self.round.moves[before:])
         return made_room and self.cursor is None and self._sweep is None
@@ -84,6 +89,7 @@ class Queue:
 
     def _heads(self) -> list[Turn]:
         turns: list[Turn] = []
+        self.verdicts.begin()
         for number, standing in enumerate(self.verdicts.standings.values()):
             standing.begin()
             self._enter(turns, number, standing)
@@ -108,7 +114,7 @@ class Queue:
         if not self.round.nodes:
             return Verdict(Waiting.NO_NODES)
         if line not in self._shapes:
-            self._shapes[line] = shape_of(job.state, self._policy)
+            self._shapes[line] = self._shape(job.state)
         shape = self._shapes[line]
         known = self._no_room.get(shape)
         if known is not None and self._is_final(job, shape):
@@ -127,6 +133,12 @@ class Queue:
             known = self._no_room[shape] = self._what_is_missing(job, short)
         return self._by_eviction(job, shape, known)
 
+    def _shape(self, state: JobState) -> Shape:
+        """Return everything of a job that decides about it, but not its level."""
+        made = self.round
+        own = made.ledger.key(state), made.snapshot.blocked(state)
+        return *shape_of(state, self._policy), *own
+
     def _cut(self, job: Listed, short: Shortfall | None = None) -> Verdict:
         """Leave a line to the next round, which goes on from the first that was left."""
         if not self._budget.sweeping:
@@ -141,6 +153,9 @@ class Queue:
     def _what_is_missing(self, job: Listed, short: Shortfall) -> Verdict:
         if short.level is not None:
             return Verdict(Waiting.NO_DOMAIN, short)
+        quota = self.round.short_of_quota(job)
+        if quota is not None:
+            return Verdict(Waiting.QUOTA, short, quota=quota)
         fitting = self.round.ground.fitting
         closed = fitting.shut_out(job.state, fitting.avoided_by(job.state))
         return Verdict(Waiting.NODES_SHUT if closed else Waiting.NO_ROOM, short)
@@ -163,6 +178,10 @@ class Queue:
                 return None
             case Search.CUT:
                 return Verdict(Waiting.NOT_REACHED, no_room.short)
+            case Search.LIMITED:
+                return Verdict(Waiting.EVICTION_LIMIT, no_room.short)
+            case Search.NO_WAY if self.round.rights.has_past(job.key):
+                return no_room
             case Search.NO_WAY:
                 rights = level(job.state)
                 for wish in {wish_of(job.state, shape), (shape, "")}:
@@ -207,6 +226,7 @@ _FINAL = frozenset(
         Waiting.NEVER_FITS,
         Waiting.NODES_ABSENT,
         Waiting.NODES_SHUT,
+        Waiting.QUOTA,
     }
 )
 """Verdicts that end a one-shot job: it had its round."""

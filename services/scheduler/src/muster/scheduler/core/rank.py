@@ -1,4 +1,4 @@
-"""Who comes first, and who may take whose place. Both from the same few properties of a job.
+"""Who comes first, and what a job weighs against others. `rights` says who may take whose place.
 
 The place in line is a constant of a queue entry: a job stands as if it had come `age_s` earlier for
 each point of its priority. So nobody's place changes by the mere passing of time, and of a job of
@@ -12,8 +12,6 @@ from __future__ import annotations
 import hashlib
 from datetime import datetime, timedelta
 
-from muster.domain.causes import EvictionCause
-from muster.domain.demand import ResourceClass
 from muster.domain.phases import Phase
 from muster.domain.state import JobState
 from muster.scheduler.core.jobs import Listed
@@ -22,7 +20,7 @@ from muster.scheduler.core.policy import Policy
 Level = tuple[int, int]
 """(tier, priority): a job may only evict one of a lower level."""
 
-Rank = tuple[bool, int, datetime, int, str, str]
+Rank = tuple[bool, int, bool, datetime, int, str, str]
 
 
 def level(state: JobState) -> Level:
@@ -30,23 +28,19 @@ def level(state: JobState) -> Level:
     return state.demand.tier, state.demand.priority or 0
 
 
-def rank(state: JobState, policy: Policy) -> Rank:
-    """Return the place in the queue: guarantee, tier, then waiting and priority together, id."""
+def rank(state: JobState, policy: Policy, *, borrows: bool = False) -> Rank:
+    """Return the place in the queue: guarantee, tier, share, then waiting and priority, id.
+
+    borrows: its tenant would take more than its share with it (`quota.Owners`).
+    """
     tier, priority = level(state)
     stands = entered(state) - timedelta(seconds=policy.age_s * priority)
-    return not state.demand.guarantee, -tier, stands, -priority, state.job, state.tenant
+    return not state.demand.guarantee, -tier, borrows, stands, -priority, state.job, state.tenant
 
 
 def entered(state: JobState) -> datetime:
     """Return when the queue entry began: each queueing waits anew, a refused start does not."""
     return state.entered_at or state.since
-
-
-def may_evict(beneficiary: JobState, victim: JobState) -> bool:
-    """Tell whether one job outranks another enough to take its nodes. Equals never do."""
-    if victim.demand.guarantee or beneficiary.demand.resource_class is ResourceClass.IDLE:
-        return False
-    return level(victim) < level(beneficiary)
 
 
 def shield(victim: Listed, policy: Policy) -> tuple[float, datetime] | None:
@@ -72,23 +66,6 @@ def shielded(victim: Listed, beneficiary: JobState, policy: Policy, now: datetim
     if found is None or now >= found[1]:
         return False
     return level(beneficiary)[1] < level(victim.state)[1] + found[0]
-
-
-def protected_until(victim: JobState, policy: Policy) -> datetime | None:
-    """Return until when a running job is spared, None if it is not."""
-    if victim.phase is not Phase.RUNNING or victim.started_at is None:
-        return None
-    if victim.demand.resource_class is ResourceClass.IDLE:
-        return None
-    again = victim.ledgers.requeues > 0
-    seconds = max(policy.min_run_s, policy.cool_down_s if again else 0)
-    return victim.started_at + timedelta(seconds=seconds)
-
-
-def cause_for(victim: JobState) -> EvictionCause:
-    """Return why a job leaves for a higher one."""
-    idle = victim.demand.resource_class is ResourceClass.IDLE
-    return EvictionCause.IDLE_RECLAIM if idle else EvictionCause.PRIORITY
 
 
 def lost_work(state: JobState, now: datetime) -> float:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from muster.domain.causes import EvictionCause
+from muster.domain.demand import Role
 from muster.domain.facts import (
     Fact,
     Preempted,
@@ -19,7 +21,7 @@ from muster.domain.facts import (
 from muster.domain.nodes import NodeState
 from muster.domain.state import JobState, Wait
 from muster.scheduler.core.amounts import of_foreign, of_shape
-from muster.scheduler.core.board import Board, claim_on, claimed_by
+from muster.scheduler.core.board import NOBODY, Board, claim_on, claimed_by
 from muster.scheduler.core.doors import is_there
 from muster.scheduler.core.exits import Exits
 from muster.scheduler.core.ground import Ground
@@ -27,13 +29,19 @@ from muster.scheduler.core.jobs import JobKey, Listed
 from muster.scheduler.core.market import market_of
 from muster.scheduler.core.placement import UNCHANGED, How, Placed, Shortfall, how_for, place
 from muster.scheduler.core.policy import Policy
-from muster.scheduler.core.rank import cause_for
-from muster.scheduler.core.rooms import Kind, Sites
+from muster.scheduler.core.quota import Ledger, Models, Short, narrowed, owns
+from muster.scheduler.core.rank import level
+from muster.scheduler.core.rights import Bid, Rights
+from muster.scheduler.core.rooms import Sites
 from muster.scheduler.core.scoring import taste
 from muster.scheduler.core.snapshot import Snapshot, is_hold
 from muster.scheduler.core.upkeep import awaited_by, upkeep
 from muster.scheduler.core.verdicts import Decision, Move
 from muster.scheduler.core.victims import Candidate, Exit, Search, Way, find_way
+
+EVERYBODY = Bid()
+LAWFUL_TRIES = 8
+"""So often victims are looked for anew, when some of them were not borrowed."""
 
 
 class Round:
@@ -51,8 +59,10 @@ class Round:
             {name: of_foreign(node.foreign) for name, node in self.nodes.items() if node.foreign},
         )
         self.taste = taste(policy.placement, market_of(self.nodes.values(), snapshot.book.kinds()))
-        self.ground = Ground(self.nodes, self.board, policy)
-        self.exits = Exits(snapshot, policy)
+        self.ground = Ground(self.nodes, self.board, policy, snapshot)
+        self.ledger = Ledger(snapshot)
+        self.rights = Rights(snapshot, policy, self.ledger)
+        self.exits = Exits(snapshot, self.rights)
         self.moves: list[Move] = []
         self.size = 0
         self._holding = {job.key: job for job in sorted(snapshot.holding, key=lambda j: j.key)}
@@ -62,8 +72,12 @@ class Round:
     def _enter(self, job: Listed) -> None:
         state = job.state
         awaited = awaited_by(state, self._holding) if is_hold(state) else []
-        self.board.claim(job.key, claimed_by(state), frozenset(v.key for v in awaited))
+        waits = frozenset(v.key for v in awaited)
+        self.board.claim(job.key, claimed_by(state), waits)
+        self.ledger.claim(state, state.held, waits)
         self.exits.enter(job)
+        if job.key in self.exits.leaving:
+            self.ledger.leave(job.key)
 
     @property
     def looks(self) -> int:
@@ -96,9 +110,11 @@ class Round:
             case Unscheduled():
                 self.ground.touch(self.board.nodes_of(job.key))
                 self.board.drop(job.key)
+                self.ledger.drop(job.key)
                 self.exits.gone(job)
             case Preempted():
                 self.exits.leaves(job, fact.grace_s)
+                self.ledger.leave(job.key)
             case _:
                 pass
 
@@ -108,23 +124,43 @@ class Round:
         """Return how nodes are chosen for a job."""
         return how_for(state.demand, self.taste, self.policy.levels)
 
-    def _place(
-        self, job: Listed, sites: Sites, moved: Mapping[str, Kind] = UNCHANGED
+    def _fit(
+        self, job: Listed, sites: Sites, gone: frozenset[JobKey] = NOBODY, bid: Bid = EVERYBODY
     ) -> Placed | Shortfall:
-        return place(job.state.demand.roles, sites, moved, self.how(job.state))
+        """Place a gang on the models that its tenant may use, as if some jobs were gone."""
+        state = job.state
+        models = self.ledger.open_to(state, gone)
+        if bid.owner:
+            models = _both(models, _both(bid.models, self.ledger.owned_by(state, gone)))
+        roles = narrowed(state.demand.roles, models)
+        if isinstance(roles, Role):
+            return Shortfall(roles, 0, roles.replicas)
+        moved = self.ground.without(sites, gone) if gone else UNCHANGED
+        return place(roles, sites, moved, self.how(state))
 
     def falls_short(self, job: Listed) -> Shortfall | None:
         """Return what is missing of free room for a job; None if it would fit."""
-        found = self._place(job, self.ground.open_to(job.state))
+        found = self._fit(job, self.ground.open_to(job.state))
         return found if isinstance(found, Shortfall) else None
 
     def place_free(self, job: Listed) -> Shortfall | None:
         """Place a job in free room; return what falls short instead."""
-        found = self._place(job, self.ground.open_to(job.state))
+        found = self._fit(job, self.ground.open_to(job.state))
         if isinstance(found, Shortfall):
             return found
-        self._commit(job, found, ())
+        self._commit(job, found, (), EVERYBODY)
         return None
+
+    def short_of_quota(self, job: Listed) -> Short | None:
+        """Return what the tenant has too little of, if that alone keeps a job out, room or not."""
+        state = job.state
+        models = self.ledger.open_to(state)
+        if models is None:
+            return None
+        if isinstance(narrowed(state.demand.roles, models), Role):
+            return self.ledger.short(state)
+        found = place(state.demand.roles, self.ground.open_to(state), how=self.how(state))
+        return None if isinstance(found, Shortfall) else self.ledger.short(state)
 
     def place_by_eviction(self, job: Listed) -> Search:
         """Place a job in room that others leave, if there is a way.
@@ -132,36 +168,83 @@ class Round:
         Nobody is sent off for a job that has a place without: it then takes what it avoids.
         """
         sites = self.ground.open_to(job.state)
-        way = self._way(job, sites, self.exits.who_leaves() + self.exits.who_may_go(job))
-        if way is None:
-            return Search.NO_WAY
+        for bid in self.rights.bids(job.state):
+            candidates = self.exits.who_leaves() + self.exits.who_may_go(job, bid)
+            way = self._way(job, sites, candidates, bid)
+            if way is not None:
+                return self._go(job, way, bid)
+        return Search.NO_WAY
+
+    def _go(self, job: Listed, way: Way, bid: Bid) -> Search:
         if way.has_victims and job.state.avoid:
             way = self._gentle_way(job) or way
+        evicted = [one.job.state for one in way.candidates if one.exit is Exit.EVICTED]
+        causes = [self.rights.cause(job.state, victim, bid) for victim in evicted]
+        if not self.rights.may_evict_so_many(causes):
+            return Search.LIMITED
         if self.size + len(way.candidates) >= self.policy.max_decisions:
             return Search.CUT
-        self._commit(job, way.placement, way.candidates)
+        self._commit(job, way.placement, way.candidates, bid)
         return Search.PLACED
 
     def _gentle_way(self, job: Listed) -> Way | None:
         """Return a way on all the nodes that are open, avoided ones too, on which nobody leaves
         for this job."""
         sites = self.ground.open_to(job.state, avoiding=False)
-        found = self._place(job, sites)
+        found = self._fit(job, sites)
         if not isinstance(found, Shortfall):
             return Way(found, ())
-        return self._way(job, sites, self.exits.who_leaves())
+        return self._way(job, sites, self.exits.who_leaves(), EVERYBODY)
 
-    def _way(self, job: Listed, sites: Sites, candidates: Sequence[Candidate]) -> Way | None:
-        usable = sites.every.kinds.keys()
+    def _way(
+        self, job: Listed, sites: Sites, candidates: Sequence[Candidate], bid: Bid
+    ) -> Way | None:
+        """Return the cheapest lawful way that is found.
+
+        A tenant gives back what it has borrowed and no more. Which of its jobs it is taken from,
+        the search finds out; a set that goes too deep is given up, and looked for without its
+        dearest ones.
+        """
 
         def fits(gone: frozenset[JobKey]) -> Placed | Shortfall:
-            return self._place(job, sites, self.ground.without(sites, gone))
+            return self._fit(job, sites, gone, bid)
 
-        useful = [c for c in candidates if not usable.isdisjoint(self.board.nodes_of(c.key))]
-        return find_way(useful, fits, self.board.nodes_of, self.policy.max_singles)
+        useful = [one for one in candidates if self._is_useful(job, one, sites)]
+        for _ in range(LAWFUL_TRIES):
+            way = find_way(useful, fits, self.board.nodes_of, self.policy.max_singles)
+            deep = self._too_deep(job, way.candidates, bid) if way else ()
+            if not deep:
+                return way
+            useful = [one for one in useful if one.key not in deep]
+        return None
 
-    def _commit(self, job: Listed, placement: Placed, gone: Sequence[Candidate]) -> None:
-        decisions = [self._send_off(one, job) for one in gone if one.exit is not Exit.LEAVES_ANYWAY]
+    def _is_useful(self, job: Listed, one: Candidate, sites: Sites) -> bool:
+        """Tell whether the going of a job gives room on a node, or in the tenant's share."""
+        if not sites.every.kinds.keys().isdisjoint(self.board.nodes_of(one.key)):
+            return True
+        return one.key[0] == job.key[0] and self.ledger.is_booked(one.key)
+
+    def _too_deep(self, job: Listed, gone: Sequence[Candidate], bid: Bid) -> Sequence[JobKey]:
+        if not self.ledger.active:
+            return ()
+        mine = job.state
+        lent = [
+            one.job.state
+            for one in gone
+            if one.exit is not Exit.LEAVES_ANYWAY
+            and one.key[0] != job.key[0]
+            and owns(one.job.state)
+            and not (bid.owner and one.level < level(mine))
+        ]
+        return self.ledger.too_deep(lent)
+
+    def _commit(self, job: Listed, placement: Placed, gone: Sequence[Candidate], bid: Bid) -> None:
+        victims = [one for one in gone if one.exit is not Exit.LEAVES_ANYWAY]
+        # all causes are found before the first one goes: who leaves does not borrow any more
+        causes = [self.rights.cause(job.state, one.job.state, bid) for one in victims]
+        decisions = [
+            self._send_off(one, job, cause) for one, cause in zip(victims, causes, strict=True)
+        ]
         leaving = self.exits.leaving
         partings = [leaving[one.job.key] for one in gone if one.exit is not Exit.HOLD_TAKEN]
         waits = tuple(_wait(parting.job) for parting in partings)
@@ -175,17 +258,25 @@ class Round:
         )
         self.decide(*decisions, Decision(job.key, scheduled))
         self.board.claim(job.key, claim_on(placement, job.state.demand, cards), keys)
+        self.ledger.claim(job.state, placement, keys)
         self.ground.touch(placement)
 
-    def _send_off(self, one: Candidate, beneficiary: Listed) -> Decision:
+    def _send_off(self, one: Candidate, beneficiary: Listed, cause: EvictionCause) -> Decision:
         state, by = one.job.state, beneficiary.state.job
         fact: Fact
         if one.exit is Exit.HOLD_TAKEN:
             fact = Unscheduled(cause=Withdrawal.HOLD_TAKEN, by=by)
         else:
-            fact = Preempted(cause=cause_for(state), by=by, grace_s=state.demand.grace_s)
+            fact = Preempted(cause=cause, by=by, grace_s=state.demand.grace_s)
+            self.rights.note(cause)
         self._apply(one.job, fact)
         return Decision(one.job.key, fact)
+
+
+def _both(one: Models | None, other: Models | None) -> Models | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return one & other
 
 
 def _wait(job: Listed) -> Wait:

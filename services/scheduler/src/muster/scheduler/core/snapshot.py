@@ -38,12 +38,16 @@ class LastRound:
 
 @dataclass(frozen=True, slots=True)
 class Eviction:
-    """A job was told to leave for another one. by: the id of the job that benefits."""
+    """A job was told to leave for another one. by: the id of the job that benefits.
+
+    void: somebody has changed the order of the two since, and it says nothing of it any more.
+    """
 
     at: datetime
     victim: JobKey
     by: str
     cause: EvictionCause
+    void: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +77,7 @@ class Snapshot:
 
     def __post_init__(self) -> None:
         """Make the book."""
-        book = self.jobs if isinstance(self.jobs, Book) else Book.of(self.jobs)
+        book = self.jobs if isinstance(self.jobs, Book) else Book.of(self.jobs, self.tenants)
         object.__setattr__(self, "book", book)
         object.__setattr__(self, "jobs", book)
 
@@ -86,6 +90,11 @@ class Snapshot:
     def holding(self) -> Iterator[Listed]:
         """Yield the jobs that hold something, in whatever phase."""
         return iter(self.book.holding.values())
+
+    def blocked(self, state: JobState) -> frozenset[str]:
+        """Return the nodes that block lists keep a job off."""
+        view = self.tenants.get(state.tenant)
+        return view.blocked(self.pool, state.user) if view else frozenset()
 
     def job(self, key: JobKey) -> Listed | None:
         """Return one job."""

@@ -14,6 +14,7 @@ from heapq import merge
 from muster.scheduler.core.book import Book, Line
 from muster.scheduler.core.jobs import JobKey, LineKey, Listed, Waiter
 from muster.scheduler.core.policy import Policy
+from muster.scheduler.core.quota import Owners
 from muster.scheduler.core.rank import Rank, rank
 from muster.scheduler.core.verdicts import Verdict, Waiting
 
@@ -63,9 +64,16 @@ class Verdicts(Mapping[JobKey, Verdict]):
     """
 
     def __init__(
-        self, book: Book, now: datetime, policy: Policy, aside: Collection[JobKey]
+        self,
+        book: Book,
+        now: datetime,
+        policy: Policy,
+        aside: Collection[JobKey],
+        owners: Owners,
     ) -> None:
         self._book, self._now, self._policy, self._aside = book, now, policy, aside
+        self._owners = owners
+        self._apart: dict[JobKey, Verdict] = {}
         self.standings: dict[LineKey, Standing] = {
             key: Standing(line) for key, line in book.lines.items()
         }
@@ -73,7 +81,15 @@ class Verdicts(Mapping[JobKey, Verdict]):
 
     def rank(self, waiter: Waiter) -> Rank:
         """Return the place of a job in the whole queue."""
-        return rank(waiter.read().state, self._policy)
+        return rank(waiter.read().state, self._policy, borrows=self._owners.borrows(waiter))
+
+    def begin(self) -> None:
+        """Forget what was said of single jobs."""
+        self._apart.clear()
+
+    def judge_alone(self, job: JobKey, verdict: Verdict) -> None:
+        """Give a verdict to one job, which says nothing of those behind it."""
+        self._apart[job] = verdict
 
     def skips(self, waiter: Waiter) -> bool:
         """Tell whether a job is passed over: placed, not to be placed yet, or set aside."""
@@ -83,7 +99,7 @@ class Verdicts(Mapping[JobKey, Verdict]):
         """Return the verdict that a job has for itself, whatever its line has."""
         if waiter.sleeps(self._now):
             return _ASLEEP
-        return _ASIDE if waiter.key in self._aside else None
+        return _ASIDE if waiter.key in self._aside else self._apart.get(waiter.key)
 
     def of(self, waiter: Waiter) -> Verdict | None:
         """Return the verdict on a queued job, None if it is placed."""
@@ -103,7 +119,7 @@ class Verdicts(Mapping[JobKey, Verdict]):
         )
 
     def _counted(self, waiters: Sequence[Waiter], start: int, end: int) -> int:
-        odd = self.placed or self._aside or self._book.asleep(self._now)
+        odd = self.placed or self._aside or self._apart or self._book.asleep(self._now)
         if not odd:
             return end - start
         return sum(not self.skips(waiter) for waiter in waiters[start:end])
@@ -115,7 +131,8 @@ class Verdicts(Mapping[JobKey, Verdict]):
     def _line(self, line: Line) -> Iterator[tuple[Rank, Waiter, Listed]]:
         for waiter in line.waiters:
             job = waiter.read()
-            yield rank(job.state, self._policy), waiter, job
+            borrows = self._owners.borrows(waiter)
+            yield rank(job.state, self._policy, borrows=borrows), waiter, job
 
     def ahead(self, key: JobKey) -> int:
         """Return how many jobs come before a queued one, placed or not. Raises KeyError."""

@@ -10,6 +10,7 @@ from muster.domain.state import JobState
 from muster.scheduler.core.amounts import CARD, Room
 from muster.scheduler.core.doors import Shut
 from muster.scheduler.core.placement import Shortfall
+from muster.scheduler.core.quota import Short
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,20 @@ NEVER = Text(
     "of {need} workers with {spec} each only {fits} fit even into an empty pool",
     "需要 {need} 个 Worker（每个 {spec}），即使资源池全部空闲也只能容纳 {fits} 个",
 )
+QUOTA_SHARE = Text(
+    "the guaranteed share of tenant {tenant} is {limit} GPUs of {model}: {used} are taken by"
+    " guaranteed jobs, this one asks for {asked}",
+    "租户 {tenant} 的 {model} 保障份额为 {limit} 个 GPU："
+    "保障任务已占用 {used} 个，本任务申请 {asked} 个",
+)
+QUOTA_CEILING = Text(
+    "tenant {tenant} may hold {limit} GPUs of {model}: {used} are taken, this job asks for {asked}",
+    "租户 {tenant} 的 {model} 上限为 {limit} 个 GPU：已占用 {used} 个，本任务申请 {asked} 个",
+)
+EVICTION_LIMIT = Text(
+    "others would have to leave for it, and the pool's limit of evictions per minute is reached",
+    "需要驱逐其他任务，但资源池每分钟的驱逐数已达上限",
+)
 NOT_QUEUED = Text("the job is not waiting for a placement", "该任务不在等待调度")
 
 ON_NODE = Text(
@@ -83,6 +98,9 @@ SHUT = {
     ),
     Shut.TAINT: Text(
         "{node}: has a taint that the job does not tolerate", "{node}：带有任务未容忍的污点"
+    ),
+    Shut.BLOCKED: Text(
+        "{node}: on the block list of the job's tenant or user", "{node}：在租户或用户的屏蔽列表中"
     ),
     Shut.SPOT: Text("{node}: spot capacity, not for this job", "{node}：Spot 资源，该任务不可使用"),
 }
@@ -127,6 +145,17 @@ def shortage(text: Text, short: Shortfall) -> Text:
             spec=spec(short.role),
         )
     return text.put(need=short.need, fits=short.fits, spec=spec(short.role))
+
+
+def quota(short: Short) -> Text:
+    """Say what of its shares a tenant has too little of."""
+    return (QUOTA_SHARE if short.guaranteed else QUOTA_CEILING).put(
+        tenant=short.tenant,
+        model=short.gpu_model,
+        limit=f"{short.limit / CARD:g}",
+        used=f"{short.used / CARD:g}",
+        asked=f"{short.asked / CARD:g}",
+    )
 
 
 def cores(amounts: Room) -> str:

@@ -11,6 +11,7 @@ from muster.domain.facts import Fact, Preempted, Scheduled
 from muster.scheduler.core.board import Board
 from muster.scheduler.core.placement import Shortfall
 from muster.scheduler.core.policy import Policy
+from muster.scheduler.core.quota import Short
 from muster.scheduler.core.snapshot import JobKey, Snapshot
 
 if TYPE_CHECKING:
@@ -51,15 +52,21 @@ class Waiting(StrEnum):
     NOT_BEFORE = "NOT_BEFORE"
     NOT_REACHED = "NOT_REACHED"
     SET_ASIDE = "SET_ASIDE"
+    QUOTA = "QUOTA"
+    EVICTION_LIMIT = "EVICTION_LIMIT"
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """short: of the free room, where that is what is missing. nodes: the ones that are absent."""
+    """short: of the free room, where that is what is missing. nodes: the ones that are absent.
+
+    quota: of the tenant's shares, where that is what is missing.
+    """
 
     why: Waiting
     short: Shortfall | None = None
     nodes: tuple[str, ...] = ()
+    quota: Short | None = None
 
 
 @dataclass(frozen=True, slots=True)

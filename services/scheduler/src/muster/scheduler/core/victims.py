@@ -25,11 +25,15 @@ LOWEST: Level = (-1, -1)
 
 
 class Search(Enum):
-    """How a search for victims ended. CUT: there is a way, and too many events for this round."""
+    """How a search for victims ended. CUT: there is a way, and too many events for this round.
+
+    LIMITED: there is one, and too many have left for others of late.
+    """
 
     PLACED = auto()
     NO_WAY = auto()
     CUT = auto()
+    LIMITED = auto()
 
 
 class Exit(IntEnum):

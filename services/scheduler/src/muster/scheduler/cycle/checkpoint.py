@@ -73,13 +73,13 @@ def _content(fold: Fold, last: Recorded, position: int) -> dict[str, Any]:
     }
 
 
-def _eviction(one: Eviction) -> list[str]:
-    return [one.at.isoformat(), *one.victim, one.by, one.cause.value]
+def _eviction(one: Eviction) -> list[Any]:
+    return [one.at.isoformat(), *one.victim, one.by, one.cause.value, one.void]
 
 
-def _evicted(item: Sequence[str]) -> Eviction:
-    at, tenant, job, by, cause = item
-    return Eviction(datetime.fromisoformat(at), (tenant, job), by, EvictionCause(cause))
+def _evicted(item: Sequence[Any]) -> Eviction:
+    at, tenant, job, by, cause, void = item
+    return Eviction(datetime.fromisoformat(at), (tenant, job), by, EvictionCause(cause), void)
 
 
 def _packed(recorded: Recorded, stay: int | None) -> dict[str, Any]:

@@ -6,14 +6,14 @@ Pure bookkeeping: events go in, in the order of the log, and a snapshot comes ou
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from muster.contracts import subjects
 from muster.contracts.events import JobData, NodeData, TenantData
 from muster.domain.edges import Owner
-from muster.domain.facts import Preempted, Succeeded
+from muster.domain.facts import Preempted, Prioritised, Succeeded
 from muster.domain.phases import Phase
 from muster.domain.pools import EpochTaken, PoolSummary, RoundDecided
 from muster.domain.tenants import TenantView
@@ -89,6 +89,8 @@ class PoolFold:
         match recorded.event.data.detail:
             case Preempted(by=str(by), cause=cause):
                 self.evictions.append(Eviction(recorded.event.time, key, by, cause))
+            case Prioritised():
+                self.turn_round(lambda one: state.job in {one.by, one.victim[1]})
         if not state.held and state.phase is not Phase.QUEUED:
             return
         if stay is None:
@@ -108,7 +110,9 @@ class PoolFold:
     def _enter(self, recorded: Recorded, stay: int) -> None:
         state = recorded.job
         waits = state.phase is Phase.QUEUED
-        line = self.register.known(line_of(state)) if waits else None
+        line = (
+            self.register.known(line_of(state, self.tenants.get(state.tenant))) if waits else None
+        )
         kept = self.jobs[key_of(state)] = Kept(recorded, stay, line, self.shelf)
         if waits:
             self.register.enqueue(kept)
@@ -122,6 +126,23 @@ class PoolFold:
             moved = replace(kept.recorded, head=head)
             self._forget(kept)
             self._enter(moved, kept.stay)
+
+    def note_tenant(self, name: str, *, users: bool) -> None:
+        """Take in that something else is recorded of a tenant; users: of some of its users."""
+        self.version += 1
+        self.turn_round(lambda one: one.victim[0] == name)
+        if not users:
+            return
+        for kept in [kept for key, kept in self.jobs.items() if key[0] == name and kept.line]:
+            recorded = kept.recorded
+            self._forget(kept)
+            self._enter(recorded, kept.stay)
+
+    def turn_round(self, which: Callable[[Eviction], bool]) -> None:
+        """Note that somebody has changed the order of jobs: past evictions forbid nothing more."""
+        for index, one in enumerate(self.evictions):
+            if which(one) and not one.void:
+                self.evictions[index] = replace(one, void=True)
 
     def _learn(self, recorded: Recorded) -> None:
         began = recorded.job.started_at
@@ -187,9 +208,10 @@ class Fold:
 
     def _tenant(self, name: str, item: Recorded) -> None:
         self.facts[item.event.subject] = item
-        self.tenants[name] = self.tenants.get(name, TenantView()).after(item.event.data.detail)
+        before = self.tenants.get(name, TenantView())
+        after = self.tenants[name] = before.after(item.event.data.detail)
         for fold in self.pools.values():
-            fold.version += 1
+            fold.note_tenant(name, users=before.listed_users != after.listed_users)
 
     def _note(self, fold: PoolFold, kind: str, item: Recorded, stay: int | None) -> None:
         match kind:
