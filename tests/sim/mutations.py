@@ -33,7 +33,7 @@ from muster.fault_tolerance.core import verdict
 from muster.log.memory import MemoryLog
 from muster.requeue import handlers as requeue_handlers
 from muster.requeue.core import decide
-from muster.scheduler.core import exits, ground, placement, rank, standing, upkeep
+from muster.scheduler.core import ground, placement, rank, rights, standing, upkeep
 from muster.scheduler.core import round as scheduling
 from muster.scheduler.core.amounts import Room, room
 from muster.scheduler.core.board import Board
@@ -133,14 +133,14 @@ def a_guarantee_is_ignored(patch: Patch) -> None:
     def may_evict(beneficiary: JobState, victim: JobState) -> bool:
         return rank.level(victim) < rank.level(beneficiary)
 
-    patch.setattr(exits, "may_evict", may_evict)
+    patch.setattr(rights, "may_evict", may_evict)
 
 
 def equals_evict_each_other(patch: Patch) -> None:
     def may_evict(beneficiary: JobState, victim: JobState) -> bool:
         return not victim.demand.guarantee and rank.level(victim) <= rank.level(beneficiary)
 
-    patch.setattr(exits, "may_evict", may_evict)
+    patch.setattr(rights, "may_evict", may_evict)
 
 
 def a_request_is_not_remembered(patch: Patch) -> None:
@@ -200,9 +200,9 @@ def a_handler_fails_in_a_way_of_its_own(patch: Patch) -> None:
 def the_queue_is_a_stack(patch: Patch) -> None:
     true = rank.rank
 
-    def last_first(*args: Any) -> Any:
-        guarantee, tier, stands, priority, job, tenant = true(*args)
-        return guarantee, tier, -stands.timestamp(), -priority, job, tenant
+    def last_first(*args: Any, **more: Any) -> Any:
+        guarantee, tier, borrows, stands, priority, job, tenant = true(*args, **more)
+        return guarantee, tier, borrows, -stands.timestamp(), -priority, job, tenant
 
     patch.setattr(standing, "rank", last_first)
 

@@ -30,6 +30,13 @@ JITTER = 4
 """A cool-down is longer by up to a fourth of it, by lot: so that not all are fair game at once."""
 
 
+def may_evict(beneficiary: JobState, victim: JobState) -> bool:
+    """Tell whether one job outranks another enough to take its nodes. Equals never do."""
+    if victim.demand.guarantee or beneficiary.demand.resource_class is ResourceClass.IDLE:
+        return False
+    return level(victim) < level(beneficiary)
+
+
 def protected_until(victim: JobState, policy: Policy) -> datetime | None:
     """Return until when a running job is spared, None if it is not."""
     if victim.phase is not Phase.RUNNING or victim.started_at is None:
@@ -163,11 +170,9 @@ class Rights:
 
     def _outranks(self, job: Listed, other: Listed, bid: Bid) -> bool:
         mine, victim = job.state, other.state
-        if victim.demand.guarantee or mine.demand.resource_class is ResourceClass.IDLE:
-            return False
         if self.takes_back(mine, victim, bid):
             return True
-        if level(victim) >= level(mine) or shielded(other, mine, self._policy, self._now):
+        if not may_evict(mine, victim) or shielded(other, mine, self._policy, self._now):
             return False
         return bid.owner or not self._is_owner(mine, victim)
 

@@ -110,9 +110,8 @@ class PoolFold:
     def _enter(self, recorded: Recorded, stay: int) -> None:
         state = recorded.job
         waits = state.phase is Phase.QUEUED
-        line = (
-            self.register.known(line_of(state, self.tenants.get(state.tenant))) if waits else None
-        )
+        tenant = self.tenants.get(state.tenant)
+        line = self.register.known(line_of(state, tenant)) if waits else None
         kept = self.jobs[key_of(state)] = Kept(recorded, stay, line, self.shelf)
         if waits:
             self.register.enqueue(kept)
@@ -133,7 +132,7 @@ class PoolFold:
         self.turn_round(lambda one: one.victim[0] == name)
         if not users:
             return
-        for kept in [kept for key, kept in self.jobs.items() if key[0] == name and kept.line]:
+        for kept in [kept for key, kept in self.jobs.items() if key[0] == name and kept.waits]:
             recorded = kept.recorded
             self._forget(kept)
             self._enter(recorded, kept.stay)

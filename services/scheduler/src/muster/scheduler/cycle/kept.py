@@ -33,6 +33,11 @@ class Kept(Waiter):
         self._recorded: Recorded | None = recorded
 
     @property
+    def waits(self) -> bool:
+        """Tell whether the job is queued."""
+        return self.line is not None
+
+    @property
     def recorded(self) -> Recorded:
         """Return the event."""
         found = self._recorded
