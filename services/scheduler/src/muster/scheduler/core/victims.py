@@ -94,7 +94,7 @@ def find_way(
     placement = fits(_keys(enough))
     if isinstance(placement, Shortfall):
         return None
-    return Way(placement, tuple(search.touching(enough, placement)))
+    return Way(placement, tuple(search.concerned(enough, placement)))
 
 
 def _keys(candidates: Sequence[Candidate]) -> frozenset[JobKey]:
@@ -130,6 +130,11 @@ class _Search:
         """Return those that have something on a node of the placement."""
         used = set(placement)
         return [one for one in some if not used.isdisjoint(self.nodes_of(one.key))]
+
+    def concerned(self, some: Sequence[Candidate], placement: Placed) -> Sequence[Candidate]:
+        """Return those of whom the placement has something: room on its nodes, or in a share."""
+        touching = self.touching(some, placement)
+        return some if isinstance(self.fits(_keys(touching)), Shortfall) else touching
 
     def trimmed(self, enough: Sequence[Candidate]) -> list[Candidate]:
         """Give back whom it does not need, the dearest first."""
