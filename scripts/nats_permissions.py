@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from muster.bus.topology import CONSUMERS, Stream
+from muster.bus.topology import CONSUMERS, DESKS, Stream
 from muster.contracts.subjects import parked_subject
 from muster.domain.deadlines import DEADLINES
 from muster.domain.edges import EDGES, Owner
@@ -33,7 +33,7 @@ SAYS: dict[Owner, tuple[str, ...]] = {
     Owner.EXECUTOR: ("clusters.*.epoch", "pools.*.stock.*", "telemetry.>", "logs.>"),
     Owner.FAULT_TOLERANCE: ("incidents.>",),
     Owner.NOTIFIER: ("notices.>",),
-    Owner.GATEWAY: ("requests.>",),
+    Owner.GATEWAY: ("requests.>", "queries.>"),
 }
 HEARS: dict[Owner, tuple[str, ...]] = {
     Owner.FAULT_TOLERANCE: ("telemetry.>", "logs.>"),
@@ -61,11 +61,14 @@ def render() -> str:
 
 def block(owner: Owner, publish: Iterable[str], subscribe: Iterable[str]) -> str:
     # A bare name could be one of the server's own settings, as `gateway` is.
+    # Who answers questions may answer each once, wherever the asker wants the answer.
+    answers = any(desk.owner is owner for desk in DESKS)
     return (
         f"MAY_{owner.name}: {{\n"
         f"  publish: {{ allow: [\n{listed(publish)}  ] }}\n"
         f"  subscribe: {{ allow: [\n{listed(subscribe)}  ] }}\n"
-        "}\n"
+        + ('  allow_responses: { max: 1, expires: "1m" }\n' if answers else "")
+        + "}\n"
     )
 
 
@@ -76,6 +79,9 @@ def listed(subjects: Iterable[str]) -> str:
 def subscribes(owner: Owner) -> Iterable[str]:
     yield f"{inbox_prefix(owner)}.>"
     yield from HEARS.get(owner, ())
+    for desk in DESKS:
+        if desk.owner is owner:
+            yield from (f"{subject} {desk.group}" for subject in desk.subjects)
 
 
 def inbox_prefix(owner: Owner) -> str:

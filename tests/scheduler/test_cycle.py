@@ -15,6 +15,7 @@ from muster.domain.errors import Permanent
 from muster.domain.nodes import NodeCordoned, NodeLost, NodeReclaiming
 from muster.domain.phases import Phase
 from muster.domain.state import DeadlineKind
+from muster.domain.waiting import Tier
 from muster.log.memory import LogFault
 from muster.scheduler.core.policy import Policy
 from muster.scheduler.core.verdicts import Decision, Move
@@ -417,8 +418,10 @@ async def test_the_summary_says_what_is_free_and_why_jobs_wait() -> None:
     assert (summary.nodes, summary.gpus, summary.gpus_free, summary.waiting) == (1, 8, 2, 1)
     (waiting,) = summary.queue
     assert (waiting.job, waiting.code, waiting.ahead) == ("b", "NO_ROOM", 0)
-    assert "only 0 fit into what is free now" in waiting.en
-    assert "只能容纳 0 个" in waiting.zh
+    assert "do not all fit into what is free now" in waiting.en
+    assert waiting.tier is Tier.CAPACITY
+    assert waiting.numbers == {"role": "worker", "need": 1, "spec": "8 GPU"}
+    assert "当前空闲资源无法同时容纳" in waiting.zh
 
 
 async def test_summaries_come_only_when_changed_and_not_too_often() -> None:

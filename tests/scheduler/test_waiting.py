@@ -6,9 +6,11 @@ import pytest
 
 from muster.domain import facts as f
 from muster.domain.nodes import NodeState
+from muster.domain.phases import Phase
 from muster.domain.reasons import ReasonCode
 from muster.domain.state import JobState
-from muster.scheduler.core.explain import Explanation, explain
+from muster.domain.waiting import Explanation
+from muster.scheduler.core.explain import explain
 from muster.scheduler.core.plan import plan
 from muster.scheduler.core.policy import Policy
 from muster.scheduler.core.verdicts import Waiting
@@ -36,7 +38,7 @@ def why(nodes: list[NodeState], jobs: list[JobState], name: str) -> Explanation:
 
 def text(found: Explanation) -> str:
     """Return everything that is said, in English."""
-    parts = [found.reason.en, *(one.text.en for one in found.blockers)]
+    parts = [found.why.en, *(one.en for one in found.nodes)]
     return "\n".join([*parts, *(one.en for one in found.helps)])
 
 
@@ -73,7 +75,7 @@ CASES: dict[str, tuple[list[NodeState], JobState, Waiting, str]] = {
         [node("n2", cordoned=True)],
         queued("j"),
         Waiting.NODES_SHUT,
-        "open the closed nodes: n2",
+        "placed now: n2",
     ),
     "named nodes vanished": (
         [node("n1")],
@@ -91,7 +93,7 @@ CASES: dict[str, tuple[list[NodeState], JobState, Waiting, str]] = {
         [node("n1"), node("n3", gpus=8)],
         queued("j", node_policy=but("n3")),
         Waiting.NO_ROOM,
-        "widen the node policy: 1 node(s)",
+        "excludes 1 node(s), it would be placed now",
     ),
     "avoided": (
         [node("n1"), node("n3")],
@@ -117,18 +119,17 @@ CASES: dict[str, tuple[list[NodeState], JobState, Waiting, str]] = {
 @pytest.mark.parametrize(("nodes", "job", "code", "says"), CASES.values(), ids=list(CASES))
 def test_reasons(nodes: list[NodeState], job: JobState, code: Waiting, says: str) -> None:
     found = why(nodes, [TAKEN, job], "j")
-    assert found.code == code
+    assert found.why.code == code
     assert says in text(found)
-    assert found.reason.zh != found.reason.en
-    expected = ReasonCode.NEVER_FITS if code is Waiting.NEVER_FITS else ReasonCode.WAITING
-    assert found.reason.code is expected
+    assert found.why.zh != found.why.en
+    assert found.helps
 
 
 def test_every_sentence_has_two_languages_and_fills_its_gaps() -> None:
     for nodes, job, _, _ in CASES.values():
         found = why(nodes, [TAKEN, job], "j")
-        spoken = [(found.reason.en, found.reason.zh)]
-        spoken += [(one.text.en, one.text.zh) for one in found.blockers]
+        spoken = [(found.why.en, found.why.zh)]
+        spoken += [(one.en, one.zh) for one in found.nodes]
         spoken += [(one.en, one.zh) for one in found.helps]
         assert all(en and zh and "{" not in en + zh for en, zh in spoken)
 
@@ -150,12 +151,12 @@ def test_a_job_that_waits_for_its_victims_says_so() -> None:
     victim = preempted(running("v", ["n1"]), when=-5)
     waiting = held(queued("h", priority=80), ["n1"], waits=[victim], when=-5)
     found = why([node("n1")], [victim, waiting], "h")
-    assert (found.code, found.ahead) == ("starting", 0)
-    assert "waits for v" in found.reason.en
+    assert (found.why.code, found.phase) == ("VICTIMS", Phase.STARTING)
+    assert "waits for v" in found.why.en
 
 
 def test_a_running_job_waits_for_nothing() -> None:
-    assert "not waiting" in why([node("n1")], [TAKEN], "k").reason.en
+    assert why([node("n1")], [TAKEN], "k").why.code == "RUNNING"
     with pytest.raises(KeyError):
         why([node("n1")], [TAKEN], "unknown")
 

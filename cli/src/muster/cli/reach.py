@@ -7,19 +7,22 @@ ended when it began, and turns silence into an error that says what to do.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from muster.cli.choosing import choose
 from muster.cli.connecting import Address, address
-from muster.cli.errors import CliError
+from muster.cli.errors import CliError, Refusal
 from muster.cli.exits import Exit
+from muster.cli.imagining import Supposed
 from muster.cli.session import DEFAULT_TENANT, Session
 from muster.client import MusterClient, NoAnswer, connect
 from muster.contracts import subjects
 from muster.contracts.alarms import LogLines
+from muster.contracts.queries import QueryAnswer
 from muster.contracts.requests import Answer, Request
 from muster.domain.nodes import NodeState
 from muster.domain.pools import PoolSummary
@@ -103,6 +106,30 @@ class Reach:
     def heard_lines(self, tenant: str, job: str) -> AsyncIterator[LogLines]:
         """Yield what workers print from now on; some may be lost."""
         return self._client.logs(tenant, job)
+
+    async def explain(self, job: JobState, as_if: Supposed) -> QueryAnswer:
+        """Ask the scheduler about a job. Raises NobodyAnswers, Refusal."""
+        answer = await self._client.explain(
+            job.tenant, job.job, what_if=as_if.what_if, priority=as_if.priority
+        )
+        if answer is None:
+            raise CliError("no_job", text=job.job)
+        if answer.violations:
+            raise Refusal("question", answer.violations, what=job.job)
+        return answer
+
+    async def fit(
+        self, spec: Mapping[str, Any], tenant: str, user: str, pool: str, as_if: Supposed
+    ) -> QueryAnswer:
+        """Ask the scheduler what would become of a job. Raises NobodyAnswers."""
+        return await self._client.fit(
+            spec,
+            tenant=tenant,
+            user=user,
+            pool=pool,
+            what_if=as_if.what_if,
+            priority=as_if.priority,
+        )
 
     async def request(self, tenant: str, body: Request, request: str | None = None) -> Answer:
         """Send a request and return its answer. Raises CliError when nobody answers."""

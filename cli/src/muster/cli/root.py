@@ -16,6 +16,7 @@ PANELS: dict[str, tuple[str, ...]] = {
     "panel.start": ("demo", "up", "down", "init"),
     "panel.jobs": (
         "submit",
+        "fit",
         "list",
         "show",
         "logs",
@@ -30,6 +31,7 @@ PANELS: dict[str, tuple[str, ...]] = {
         "stock",
         "parked",
         "doctor",
+        "snapshot",
         "provision",
         "simulate",
     ),

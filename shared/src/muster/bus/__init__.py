@@ -1,4 +1,4 @@
-"""The one way to subscribe, and the two ways to speak that are not the log.
+"""The one way to subscribe, and the three ways to speak that are not the log.
 
 This module is the port; `faststream` is the real adapter, and the simulation has its own. What a
 consumer is (stream, filters, limits) is data in `topology`; a service's `stream.py` only ties a
@@ -7,6 +7,8 @@ handler to it.
 A handler may be called twice, late and out of order. What it raises decides what follows:
 Permanent = parked at once with its reason; Temporary, Conflict = again after a delay, for ever;
 anything else = again with backoff, parked after five deliveries.
+
+A question is no message: whoever answers says so at once, or why not, and nothing of it is kept.
 """
 
 from __future__ import annotations
@@ -16,10 +18,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from muster.bus.topology import Consumer
+from muster.bus.topology import Consumer, Desk
 from muster.contracts.alarms import Alarm
 from muster.contracts.events import Event
 from muster.contracts.requests import Answer
+from muster.domain.errors import Temporary
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,35 @@ class Subscription:
     handler: Handler
 
 
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What somebody wants to know now."""
+
+    subject: str
+    body: bytes
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+Answerer = Callable[[Question], Awaitable[bytes]]
+"""Temporary = not now, ask again; Permanent = refused; anything else is a fault, and refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Responder:
+    """A desk and what answers the questions there."""
+
+    desk: Desk
+    answer: Answerer
+
+
+class NobodyAnswers(Temporary):
+    """Nobody serves this subject now, or who does said nothing for so long."""
+
+    def __init__(self, subject: str, seconds: float) -> None:
+        super().__init__(f"nobody answered {subject} within {seconds:.1f} s")
+        self.subject, self.seconds = subject, seconds
+
+
 class Bus(Protocol):
     """The port."""
 
@@ -71,4 +103,12 @@ class Bus(Protocol):
 
         Raises Permanent when the server has no such consumer, Temporary when nobody can say.
         """
+        ...
+
+    async def serve(self, responder: Responder) -> None:
+        """Answer a desk's questions until the bus is closed; returns once it does."""
+        ...
+
+    async def ask(self, subject: str, body: bytes, timeout: float) -> bytes:
+        """Return somebody's answer. Raises NobodyAnswers, Temporary, Permanent."""
         ...

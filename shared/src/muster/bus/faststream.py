@@ -10,11 +10,13 @@ import asyncio
 from collections.abc import Sequence
 
 import structlog
-from faststream.nats import NatsMessage
+from faststream.nats import NatsMessage, NatsResponse
+from faststream.nats.subscriber.usecases import CoreSubscriber
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
 
-from muster.bus import Subscription
+from muster.bus import Responder, Subscription, asking
+from muster.bus.answering import Answering
 from muster.bus.api import NOT_FOUND, Refused, call
 from muster.bus.delivery import Deliveries
 from muster.bus.metrics import DROPPED
@@ -49,6 +51,7 @@ class FastStreamBus:
         self._broker = SharedBroker(connection, graceful_s)
         self._subscribers: list[BoundedSubscriber] = []
         self._consumers: list[Consumer] = []
+        self._desks: list[CoreSubscriber] = []
 
     async def consume(self, subscription: Subscription) -> None:
         """See the port: returns once the consumer is being pulled, and its replays too."""
@@ -109,6 +112,28 @@ class FastStreamBus:
             raise Temporary(f"consumer {consumer.durable}: {refused}") from refused
         return int(answer["num_pending"]) + int(answer["num_ack_pending"])
 
+    async def serve(self, responder: Responder) -> None:
+        """See the port."""
+        await self._broker.connect()
+        desk = responder.desk
+        answering = Answering(responder, self._connection.max_payload)
+
+        async def handle(message: NatsMessage) -> NatsResponse:
+            reply = await answering.handle(message.raw_message)
+            return NatsResponse(reply.body, headers=reply.headers)
+
+        for subject in desk.subjects:
+            subscriber = self._broker.subscriber(
+                subject, queue=desk.group, max_workers=desk.at_once
+            )
+            subscriber(handle)
+            self._desks.append(subscriber)
+            await subscriber.start()
+
+    async def ask(self, subject: str, body: bytes, timeout: float) -> bytes:
+        """See the port."""
+        return await asking.ask(self._connection, subject, body, timeout)
+
     async def ready(self) -> None:
         """Raise Temporary, with the reason, while a consumer is not there or not served."""
         checks = [self._check(consumer) for consumer in self._consumers]
@@ -126,10 +151,10 @@ class FastStreamBus:
 
     async def close(self) -> None:
         """Take nothing more and let what is being handled finish; the connection stays open."""
-        stopping: Sequence[BoundedSubscriber] = self._subscribers
+        stopping: Sequence[BoundedSubscriber | CoreSubscriber] = [*self._subscribers, *self._desks]
         await asyncio.gather(*(subscriber.stop() for subscriber in stopping))
         await self._broker.stop()
-        self._subscribers, self._consumers = [], []
+        self._subscribers, self._consumers, self._desks = [], [], []
 
 
 def _info(consumer: Consumer) -> str:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import structlog
 from opentelemetry import trace
 
-from muster.bus import Trigger
+from muster.bus import Question, Trigger
 from muster.bus.triggers import traceparent_of
 from muster.contracts.tracing import parent_context
 
@@ -29,6 +29,21 @@ def handling(durable: str, trigger: Trigger) -> Iterator[None]:
     ) as span:
         if span.is_recording():
             span.set_attributes(_attributes(durable, trigger))
+        yield
+
+
+@contextmanager
+def answering(group: str, question: Question) -> Iterator[None]:
+    """Run the block inside the asker's trace, as a span of it."""
+    structlog.contextvars.bind_contextvars(desk=group, question=question.subject)
+    parent = next((value for name, value in question.headers if name == "traceparent"), None)
+    with _TRACER.start_as_current_span(
+        f"answer {group}", context=parent_context(parent), kind=trace.SpanKind.SERVER
+    ) as span:
+        if span.is_recording():
+            span.set_attribute("messaging.system", "nats")
+            span.set_attribute("messaging.destination.template", template(question.subject))
+            span.set_attribute("messaging.destination.name", question.subject)
         yield
 
 

@@ -1,4 +1,4 @@
-"""Streams and durable consumers as data: the one tool `provision` makes a server look like this.
+"""Streams, consumers and desks as data: the one tool `provision` makes a server look like this.
 
 Every service names its consumers here and nowhere else, so that a server can be provisioned without
 any service's code. Times are seconds, sizes bytes.
@@ -182,3 +182,23 @@ CONSUMERS: tuple[Consumer, ...] = (
     GATEWAY_ARCHIVE,
 )
 """Every durable consumer there is; an empty filter means the whole stream."""
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """Questions on core NATS; each is answered by one of the replicas that share the group.
+
+    at_once: questions that one replica works on at a time. most_bytes: of a question.
+    """
+
+    group: str
+    owner: Owner
+    subjects: tuple[str, ...]
+    at_once: int = 8
+    most_bytes: int = 262_144
+
+
+SCHEDULER_QUERIES = Desk("scheduler-queries", Owner.SCHEDULER, (subjects.ALL_QUERIES,))
+
+DESKS: tuple[Desk, ...] = (SCHEDULER_QUERIES,)
+"""Every desk there is."""

@@ -15,6 +15,7 @@ from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 from pydantic import ValidationError
 
+from muster.bus import asking
 from muster.bus.topology import Stream
 from muster.client import current, tracing
 from muster.client.answers import Answers, Message
@@ -22,8 +23,9 @@ from muster.client.current import JobStatus
 from muster.contracts import subjects
 from muster.contracts.alarms import LogLines
 from muster.contracts.events import NodeData, StockData, UnreadableEvent, read_event
+from muster.contracts.queries import ExplainJob, FitJob, Priority, Query, QueryAnswer
 from muster.contracts.requests import Answer, Request
-from muster.domain.errors import Temporary
+from muster.domain.errors import Permanent, Temporary
 from muster.domain.nodes import NodeState
 from muster.domain.pools import PoolSummary, RoundDecided
 from muster.domain.stock import StockChanged
@@ -31,6 +33,7 @@ from muster.log import Recorded, Unreadable
 from muster.log.jetstream import JetStreamLog
 
 ANSWER_S = 15.0
+QUERY_S = 8.0
 FOLLOW_S = 1.0
 
 
@@ -224,3 +227,60 @@ class MusterClient:
         found = await self._log.last(subjects.pool_key(pool, "decided"), leader=True)
         decided: RoundDecided | None = found.event.data.detail if found else None
         return decided
+
+    # --- the plan ---------------------------------------------------------------------------------
+
+    async def explain(
+        self,
+        tenant: str,
+        job: str,
+        *,
+        what_if: Sequence[str] = (),
+        priority: Priority | None = None,
+        timeout: float = QUERY_S,
+    ) -> QueryAnswer | None:
+        """Return why a job is not running, what would help, and what the next round would do.
+
+        None for an unknown job. The answer knows at least what this client could read before.
+        Raises NobodyAnswers when no scheduler answers, Temporary when none can in time.
+        """
+        last = await self.job(tenant, job)
+        if last is None:
+            return None
+        query = ExplainJob(
+            tenant=tenant, job=job, what_if=tuple(what_if), priority=priority, at_least=last.seq
+        )
+        return await self.query(last.job.pool, query, timeout)
+
+    async def fit(
+        self,
+        spec: Mapping[str, Any],
+        *,
+        tenant: str,
+        user: str,
+        pool: str = "default",
+        what_if: Sequence[str] = (),
+        priority: Priority | None = None,
+    ) -> QueryAnswer:
+        """Return what would become of a job if it was submitted now; it is not.
+
+        pool: the one that the spec names. Raises as `explain` does.
+        """
+        query = FitJob(
+            tenant=tenant,
+            user=user,
+            spec=spec,
+            what_if=tuple(what_if),
+            priority=priority,
+        )
+        return await self.query(pool, query)
+
+    async def query(self, pool: str, query: Query, timeout: float = QUERY_S) -> QueryAnswer:
+        """Ask the schedulers of a pool; `violations` are an answer too."""
+        subject = subjects.query_subject(pool, query.kind)
+        body = query.model_dump_json(exclude_none=True).encode()
+        reply = await asking.ask(self.connection, subject, body, timeout)
+        try:
+            return QueryAnswer.model_validate_json(reply)
+        except ValidationError as error:
+            raise Permanent(f"the answer on {subject} is of another version") from error

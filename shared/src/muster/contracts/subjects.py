@@ -22,6 +22,7 @@ ALL_STOCK = "pools.*.stock.*"
 ALL_TENANTS = "tenants.>"
 ALL_DECIDED = "pools.*.decided"
 ALL_REQUESTS = "requests.>"
+ALL_QUERIES = "queries.>"
 ALL_STATUS = "status.>"
 ALL_LOGS = "logs.>"
 ALL_TELEMETRY = "telemetry.>"
@@ -122,6 +123,16 @@ def answer_subject(tenant: str, request: str) -> str:
     return f"answers.{token(tenant)}.{token(request)}"
 
 
+def query_subject(pool: str, kind: str) -> str:
+    """Where a question about the plan of a pool is asked."""
+    return f"queries.{token(pool)}.{token(kind)}"
+
+
+def queries_pattern(pool: str) -> str:
+    """Every question about a pool."""
+    return f"queries.{token(pool)}.*"
+
+
 def status_subject(tenant: str, job: str) -> str:
     """Where the current state of a job is kept."""
     return f"status.{token(tenant)}.{token(job)}"
@@ -217,4 +228,6 @@ def parse(subject: str) -> Address:
             return Address("tenant", (token(tenant),), token(event))
         case ["requests", tenant, verb]:
             return Address("request", (token(tenant),), token(verb))
+        case ["queries", pool, kind]:
+            return Address("query", (token(pool),), token(kind))
     raise BadSubject(f"no meaning for subject {subject!r}")

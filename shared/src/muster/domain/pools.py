@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from muster.domain.model import Frozen, Instant, Token
+from muster.domain.waiting import Tier
 
 
 class PoolFact(Frozen):
@@ -41,7 +43,10 @@ class RoundDecided(PoolFact):
 
 
 class WaitingJob(Frozen):
-    """Why a queued job is not placed yet. code: stable, few values. ahead: jobs before it."""
+    """Why a queued job is not placed yet. code: a `WhyCode`. ahead: jobs before it.
+
+    Without what changes in every round though nothing else does: the live answer has that.
+    """
 
     tenant: Token
     job: Token
@@ -49,6 +54,8 @@ class WaitingJob(Frozen):
     en: str
     zh: str
     ahead: int
+    tier: Tier | None = None
+    numbers: Mapping[str, int | str] = {}
 
 
 class PoolSummary(PoolFact):

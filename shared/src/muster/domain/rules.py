@@ -273,6 +273,34 @@ RULES: dict[str, tuple[str, str]] = {
         "a notification rule takes exactly one trigger; create more rules for more states",
         "同一条通知规则只能选择一个触发条件，如需多个请创建多条规则",
     ),
+    "E_WHAT_IF": (
+        "at character {at}: expected {expected}; what-ifs are {forms}",
+        "第 {at} 个字符处：应为 {expected_zh}；可用的假设：{forms}",
+    ),
+    "E_WHAT_IF_MANY": (
+        "at most {limit} what-ifs in one question; ask several",
+        "每次最多 {limit} 个假设，请分次提问",
+    ),
+    "E_WHAT_IF_NODE": (
+        "pool {pool} has no node of this name; `muster nodes` shows them",
+        "资源池 {pool} 中没有该名称的节点；用 `muster nodes` 查看",
+    ),
+    "E_WHAT_IF_JOB": (
+        "pool {pool} has no queued or running job of this id or name; `muster list` shows them",
+        "资源池 {pool} 中没有该 ID 或名称的排队或运行任务；用 `muster list` 查看",
+    ),
+    "E_WHAT_IF_JOBS": (
+        "{count} jobs of pool {pool} have this name; give an id: {jobs}",
+        "资源池 {pool} 中有 {count} 个同名任务，请给出 ID：{jobs}",
+    ),
+    "E_QUESTION": (
+        "unknown question {kind}; known: {known}",
+        "未知的查询 {kind}；可用：{known}",
+    ),
+    "E_QUESTION_POOL": (
+        "the question was sent to pool {asked}, and the job names pool {pool}; ask there",
+        "查询发往资源池 {asked}，但任务指定的资源池为 {pool}；请向该资源池查询",
+    ),
 }
 
 

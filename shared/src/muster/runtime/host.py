@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import TypeVar
 
 import structlog
 from nats.aio.client import Client
@@ -34,6 +35,7 @@ CLOCK_S = 30.0
 START_WAITS_S = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 
 Builder = Callable[[Runtime], Service]
+T = TypeVar("T")
 
 
 def _nothing() -> None: ...
@@ -110,12 +112,15 @@ class Host:
             ids=new_id,
             state_dir=self._settings.state_dir,
             database=partial(_open_database, self._settings),
+            aside=_in_a_thread,
         )
         service = build(runtime)
         running = _Running(service, connection, bus)
         await _patiently(service)
         for subscription in service.subscriptions:
             await bus.consume(subscription)
+        for responder in service.responders:
+            await bus.serve(responder)
         kept = Service(owner=owner, loops=(Loop("clock", clock.synchronise, CLOCK_S),))
         running.loops = [LoopRunner(service), LoopRunner(kept)]
         for loops in running.loops:
@@ -156,6 +161,10 @@ class Host:
             )
         finally:
             await running.connection.close()
+
+
+async def _in_a_thread(work: Callable[[], T]) -> T:
+    return await asyncio.to_thread(work)
 
 
 async def _patiently(service: Service) -> None:

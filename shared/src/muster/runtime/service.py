@@ -1,4 +1,4 @@
-"""What a service is to whoever runs it: subscriptions, loops, and hooks for start and end.
+"""What a service is to whoever runs it: subscriptions, desks, loops, hooks for start and end.
 
 `host` runs services in a process; the simulation runs the same objects in virtual time. A service
 is built by its `build(runtime)` and knows nothing of either.
@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from muster.bus import Bus, Subscription
+from muster.bus import Bus, Responder, Subscription
 from muster.domain.edges import Owner
 from muster.log import EventLog
 from muster.runtime.clock import Clock
@@ -45,14 +45,34 @@ class Service:
     owner: Owner
     subscriptions: tuple[Subscription, ...] = ()
     loops: tuple[Loop, ...] = ()
+    responders: tuple[Responder, ...] = ()
     start: Callable[[], Awaitable[None]] = field(default=_nothing)
     stop: Callable[[], Awaitable[None]] = field(default=_nothing)
     ready: Callable[[], Awaitable[None]] = field(default=_nothing)
 
 
+T = TypeVar("T")
+
+
+class Aside(Protocol):
+    """Does a computation of some tenths of a second without holding up what else goes on."""
+
+    async def __call__(self, work: Callable[[], T]) -> T:
+        """Return what the work returns."""
+        ...
+
+
+async def at_once(work: Callable[[], T]) -> T:
+    """Do the work here and now: for worlds that have one thread."""
+    return work()
+
+
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """What a service is given. database: opens the service's own database by its owner's name."""
+    """What a service is given. database: opens the service's own database by its owner's name.
+
+    aside: for computations that would hold up the event loop.
+    """
 
     log: EventLog
     bus: Bus
@@ -60,3 +80,4 @@ class Runtime:
     ids: Ids
     state_dir: Path
     database: Callable[[Owner, str | None], Database]
+    aside: Aside = at_once

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import replace
 
-from muster.bus import Subscription, Trigger
+from muster.bus import NobodyAnswers, Question, Responder, Subscription, Trigger
 from muster.bus.topology import Consumer, Stream
 from muster.contracts import subjects
 from muster.contracts.alarms import Alarm
@@ -17,6 +17,7 @@ from muster.contracts.requests import Answer
 from muster.domain.errors import Permanent
 from muster.log.memory import Hooks, LogFault, Store, StoredEntry, matches
 from muster.testing.durables import Delivery, Durable, Parked
+from muster.testing.gates import ProcessDied, ProcessHooks
 from muster.testing.virtual_time import VirtualTime
 
 
@@ -29,6 +30,7 @@ class MemoryBus:
         self.answers: dict[str, list[Answer]] = defaultdict(list)
         self.parked: list[Parked] = []
         self.broadcasts = 0
+        self._desks: list[tuple[Responder, ProcessHooks]] = []
         self._routed = 0
         self._messages: dict[Stream, int] = defaultdict(int)
         self._routes: dict[tuple[str, int, str], tuple[Durable, ...]] = {}
@@ -89,6 +91,19 @@ class MemoryBus:
         for durable in self._route(Stream.REQUESTS, subject):
             durable.add(message)
         return message
+
+    def serve(self, responder: Responder, hooks: ProcessHooks) -> None:
+        """Let a process answer questions for as long as it lives."""
+        self._desks = [(one, life) for one, life in self._desks if not life.dead]
+        self._desks.append((responder, hooks))
+
+    def who_answers(self, subject: str) -> list[Responder]:
+        """Return those who would answer a question now, one for each living replica."""
+        return [
+            responder
+            for responder, life in self._desks
+            if not life.dead and matches(subject, responder.desk.subjects)
+        ]
 
     def ring(self, alarm: Alarm) -> None:
         """Deliver an alarm to its owner's consumer, once more."""
@@ -158,3 +173,22 @@ class ProcessBus:
         if durable is None:
             raise Permanent(f"there is no consumer {consumer.durable}")
         return len(durable.open)
+
+    async def serve(self, responder: Responder) -> None:
+        """Not for services: a world reads `Service.responders`."""
+        raise TypeError(f"{responder.desk.group}: responders belong into Service")
+
+    async def ask(self, subject: str, body: bytes, timeout: float) -> bytes:
+        """See the port; the first that lives answers, in the asker's own step."""
+        fault = await self._hooks.before("ask")
+        found = self._bus.who_answers(subject)
+        if fault is LogFault.LOST or not found:
+            raise NobodyAnswers(subject, timeout)
+        try:
+            answer = await found[0].answer(Question(subject, body))
+        except ProcessDied:
+            if found[0] in self._bus.who_answers(subject):
+                raise  # it was the asker who died
+            raise NobodyAnswers(subject, timeout) from None
+        await self._hooks.after("ask")
+        return answer

@@ -118,6 +118,8 @@ class Process:
         self.subscriptions = {s.consumer.durable: s for s in service.subscriptions}
         for subscription in service.subscriptions:
             self._site.bus.open(subscription.consumer)
+        for responder in service.responders:
+            self._site.bus.serve(responder, hooks)
         return service
 
     def _runtime(self, hooks: ProcessHooks) -> Runtime:

@@ -13,6 +13,7 @@ from muster.cli.catalogue.errors import ERRORS
 from muster.cli.catalogue.files import FILES
 from muster.cli.catalogue.help import HELP
 from muster.cli.catalogue.jobs import JOBS
+from muster.cli.catalogue.plan import PLAN
 from muster.cli.catalogue.simulation import SIMULATION
 from muster.cli.catalogue.stack import STACK
 
@@ -21,6 +22,7 @@ _PARTS: tuple[Mapping[str, tuple[str, str]], ...] = (
     ERRORS,
     STACK,
     JOBS,
+    PLAN,
     FILES,
     DOCTOR,
     DEMO,

@@ -75,6 +75,30 @@ ERRORS: dict[str, tuple[str, str]] = {
     ),
     "error.request": ("{what} was refused", "{what} 被拒绝"),
     "error.request.fix": ("correct what is listed and try again", "请按提示修正后重试"),
+    "error.what_if": ("{count} what-if(s) cannot be read", "有 {count} 个假设无法识别"),
+    "error.what_if.fix": (
+        "write them as listed, each in quotes behind its own --if",
+        "请按提示书写，每个 --if 后跟一个带引号的假设",
+    ),
+    "error.question": ("the question about {what} was refused", "关于 {what} 的查询被拒绝"),
+    "error.question.fix": ("correct what is listed and ask again", "请按提示修正后重试"),
+    "error.no_scheduler": (
+        "no scheduler of pool {pool} answered within {seconds} s",
+        "{seconds} 秒内没有资源池 {pool} 的调度器应答",
+    ),
+    "error.no_scheduler.fix": (
+        "see with `muster doctor` whether it runs; `muster snapshot {pool} > FILE` and --snapshot"
+        " FILE answer without it",
+        "用 `muster doctor` 检查其是否运行；也可用 `muster snapshot {pool} > FILE` 与"
+        " --snapshot FILE 离线试算",
+    ),
+    "error.no_pool": ("nothing is known of pool {pool}", "没有资源池 {pool} 的任何信息"),
+    "error.no_pool.fix": ("`muster nodes` shows the pools", "用 `muster nodes` 查看资源池"),
+    "error.snapshot_file": ("{path} cannot be used: {why}", "无法使用 {path}：{why}"),
+    "error.snapshot_file.fix": (
+        "give a file that `muster snapshot` of this version wrote",
+        "请提供由同版本 `muster snapshot` 生成的文件",
+    ),
     "error.file_read": ("{path} cannot be read: {why}", "无法读取 {path}：{why}"),
     "error.file_read.fix": (
         "give the path of a YAML file; `muster init` writes one",

@@ -44,6 +44,14 @@ HELP: dict[str, tuple[str, str]] = {
         "Submit the jobs of a YAML file.",
         "提交 YAML 文件中的任务。",
     ),
+    "help.fit": (
+        "Say whether a job would be placed now, where, and at whose cost; nothing is submitted.",
+        "试算任务现在能否调度、放在哪里、会影响谁；不提交任何任务。",
+    ),
+    "help.snapshot": (
+        "Print a pool's state as JSON, to be asked again later with --snapshot.",
+        "以 JSON 输出资源池状态，之后可用 --snapshot 重新试算。",
+    ),
     "help.list": ("List jobs.", "列出任务。"),
     "help.show": (
         "Show one job: state, ledgers, deadlines, nodes and timeline.",
@@ -124,6 +132,25 @@ HELP: dict[str, tuple[str, str]] = {
     "help.completion": (
         "Print the completion script of a shell.",
         "输出 shell 自动补全脚本。",
+    ),
+    "option.if": (
+        "Suppose this, e.g. 'drain node-3', 'cordon N', 'uncordon N', 'remove N',"
+        " 'add 4 nodes like node-1', 'stop JOB'; may be repeated, all hold at once.",
+        "假设条件，例如 'drain node-3'、'cordon N'、'uncordon N'、'remove N'、"
+        "'add 4 nodes like node-1'、'stop JOB'；可重复，同时生效。",
+    ),
+    "option.priority": (
+        "As if the job had this priority: low, normal, high or 1-99.",
+        "假设任务为该优先级：low、normal、high 或 1-99。",
+    ),
+    "option.snapshot": (
+        "Ask this file of `muster snapshot` instead of the scheduler.",
+        "使用 `muster snapshot` 生成的文件，而不询问调度器。",
+    ),
+    "argument.pool": ("Name of the pool.", "资源池名称。"),
+    "usage.priority": (
+        "{names}, or a number from 1 to {highest}",
+        "{names}，或 1-{highest} 之间的整数",
     ),
     "option.json": ("Print JSON for programs.", "以 JSON 输出，供程序使用。"),
     "option.state": (

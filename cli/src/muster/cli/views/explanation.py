@@ -9,34 +9,51 @@ from typing import Any
 from rich.text import Text
 
 from muster.cli.texts import say
+from muster.cli.views.plan import because
 from muster.cli.views.states import reason_text, shown
 from muster.cli.waiting import place_in, why
 from muster.cli.words import between, clock, moment, plain
+from muster.contracts.queries import QueryAnswer
 from muster.domain.phases import Phase
 from muster.domain.pools import PoolSummary
 from muster.domain.state import DeadlineKind, JobState
 
 
-def explanation(state: JobState, summary: PoolSummary | None, now: datetime) -> Iterator[Text]:
-    """Yield the sentences."""
+def explanation(
+    state: JobState,
+    summary: PoolSummary | None,
+    now: datetime,
+    answer: QueryAnswer | None = None,
+) -> Iterator[Text]:
+    """Yield the sentences. answer: the scheduler's, which goes before the last summary."""
     title = say("explain.state", name=plain(state.name), job=state.job, state="")
     ago = say("explain.since", at=clock(state.since), span=between(state.since, now))
     yield Text.assemble((title, "bold"), shown(state), f"  {ago}")
-    reason = why(state, summary) if state.phase is Phase.QUEUED else reason_text(state.reason)
+    reason = _because(state, summary, answer)
     if reason:
         yield Text(say("explain.because", why=reason))
     if state.phase is Phase.QUEUED:
-        yield Text(_place(state, summary))
+        yield Text(_place(state, summary, answer))
     yield Text(say("explain.next", what=_next(state)))
 
 
-def _place(state: JobState, summary: PoolSummary | None) -> str:
+def _because(state: JobState, summary: PoolSummary | None, answer: QueryAnswer | None) -> str:
+    if answer is not None and answer.explanation is not None:
+        return because(answer.explanation, state.pool)
+    return why(state, summary) if state.phase is Phase.QUEUED else reason_text(state.reason)
+
+
+def _place(state: JobState, summary: PoolSummary | None, answer: QueryAnswer | None) -> str:
     if summary is None:
         return say("explain.no_round", pool=state.pool)
     told = place_in(state, summary)
-    ahead = "?" if told is None else told.ahead
+    ahead: object = "?" if told is None else told.ahead
+    waiting = summary.waiting
+    live = answer.explanation if answer else None
+    if live is not None and live.ahead is not None:
+        ahead, waiting = live.ahead, live.waiting or waiting
     free = {"free": summary.gpus_free, "gpus": summary.gpus, "pool": state.pool}
-    return say("explain.place", ahead=ahead, waiting=summary.waiting, **free)
+    return say("explain.place", ahead=ahead, waiting=waiting, **free)
 
 
 def _next(state: JobState) -> str:
@@ -67,7 +84,9 @@ def _patience(state: JobState) -> str:
     return say("explain.more.forever")
 
 
-def explanation_document(state: JobState, summary: PoolSummary | None) -> dict[str, Any]:
+def explanation_document(
+    state: JobState, summary: PoolSummary | None, answer: QueryAnswer | None = None
+) -> dict[str, Any]:
     """Return the same for JSON."""
     told = place_in(state, summary)
     return {
@@ -78,5 +97,6 @@ def explanation_document(state: JobState, summary: PoolSummary | None) -> dict[s
         "reason": state.reason.model_dump(mode="json") if state.reason else None,
         "waiting": told.model_dump(mode="json") if told else None,
         "pool": summary.model_dump(mode="json", exclude={"queue"}) if summary else None,
+        "answer": answer.model_dump(mode="json") if answer else None,
         "deadlines": {kind.value: at.isoformat() for kind, at in state.deadlines.items()},
     }

@@ -11,11 +11,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from muster.domain.errors import MusterError, Permanent, Temporary
+from muster.domain.state import JobState
 from muster.log import Follower
 from muster.runtime.journal import Journal
 from muster.scheduler.core.policy import Policy
+from muster.scheduler.core.snapshot import Snapshot
 from muster.scheduler.cycle import checkpoint
-from muster.scheduler.cycle.fold import Fold
+from muster.scheduler.cycle.fold import Fold, PoolFold
 from muster.scheduler.cycle.pool import PoolCycle, Standby
 
 PAGES_A_TURN = 200
@@ -56,6 +58,22 @@ class Scheduler:
     def position(self) -> int:
         """Return the sequence up to which the log has been read."""
         return self._follower.position if self._follower else 0
+
+    def pool(self, name: str) -> PoolFold:
+        """Return what is known of a pool, an empty one where nothing is."""
+        return self.fold.pools.get(name) or PoolFold(name)
+
+    def frozen(self, pool: PoolFold) -> Snapshot:
+        """Return what a round of a pool would look at now; changes nothing."""
+        now, cycle = self._journal.clock.now(), self.cycles.get(pool.pool)
+        if cycle is None:
+            return pool.snapshot(now, self.position, None, frozenset())
+        return cycle.frozen(now)
+
+    async def last(self, tenant: str, job: str, at_least: int) -> JobState | None:
+        """Return a job as its last event left it."""
+        found = await self._journal.job(tenant, job, at_least)
+        return found.job if found else None
 
     async def step(self) -> None:
         """Do one turn: read what is new, then let every pool do its part."""

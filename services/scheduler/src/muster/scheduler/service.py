@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from muster.bus import Responder
 from muster.domain.edges import Owner
 from muster.runtime.journal import Journal
 from muster.runtime.process import run
 from muster.runtime.service import Loop, Runtime, Service
 from muster.scheduler.cycle.pool import Standby
+from muster.scheduler.cycle.questions import Questions
 from muster.scheduler.handlers import Scheduler
 from muster.scheduler.settings import SchedulerSettings
-from muster.scheduler.stream import FILTERS
+from muster.scheduler.stream import FILTERS, desk
 
 
 def build(runtime: Runtime, settings: SchedulerSettings | None = None) -> Service:
@@ -26,9 +28,11 @@ def build(runtime: Runtime, settings: SchedulerSettings | None = None) -> Servic
     if settings.checkpoint_s:
         file = runtime.state_dir / "scheduler-checkpoint.json"
         scheduler.keep_in(file, settings.checkpoint_s)
+    questions = Questions(scheduler, settings.policy, runtime.aside)
     return Service(
         owner=Owner.SCHEDULER,
         loops=(Loop("rounds", scheduler.step, settings.turn_s),),
+        responders=(Responder(desk(settings.pools), questions.answer),),
         stop=scheduler.close,
         ready=scheduler.ready,
     )

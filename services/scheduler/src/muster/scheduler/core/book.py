@@ -7,7 +7,7 @@ there are lines and holders: what it shares with the register is copied when the
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -125,6 +125,45 @@ class Book:
     def find(self, key: JobKey) -> Waiter | None:
         """Return a queued job. The first time is as much work as the queue is long."""
         return self._by_key.get(key)
+
+    def without(self, key: JobKey) -> Book:
+        """Return the book without a job."""
+        waiter = self.find(key)
+        holding = {one: job for one, job in self.holding.items() if one != key}
+        if waiter is None:
+            return Book(self.lines, holding, self._dues, self._sleepers)
+        lines = dict(self.lines)
+        left = [one for one in lines.pop(waiter.line).waiters if one.key != key]
+        if left:
+            lines[waiter.line] = Line(waiter.line, left)
+        dues = [one for one in self._dues if one.key != key]
+        return Book(lines, holding, dues, [one for one in self._sleepers if one.key != key])
+
+    def plus(self, job: Listed, tenant: TenantView | None) -> Book:
+        """Return the book with a queued job more."""
+        waiter = Read(job, line_of(job.state, tenant))
+        known = self.lines.get(waiter.line)
+        waiters = [*known.waiters] if known else []
+        insort(waiters, waiter, key=_place)
+        dues, sleepers = [*self._dues], [*self._sleepers]
+        if waiter.due is not None:
+            insort(dues, waiter, key=_due)
+        if waiter.not_before is not None:
+            insort(sleepers, waiter, key=_wakes)
+        lines = {**self.lines, waiter.line: Line(waiter.line, waiters)}
+        return Book(lines, self.holding, dues, sleepers)
+
+    def narrowed(self, keys: Collection[JobKey]) -> Book:
+        """Return the book with only these of its queued jobs, and all that hold something."""
+        kept = (
+            (line.key, [w for w in line.waiters if w.key in keys]) for line in self.lines.values()
+        )
+        return Book(
+            {key: Line(key, waiters) for key, waiters in kept if waiters},
+            self.holding,
+            [waiter for waiter in self._dues if waiter.key in keys],
+            [waiter for waiter in self._sleepers if waiter.key in keys],
+        )
 
     def __iter__(self) -> Iterator[Listed]:
         """Yield every job, those that hold something first: reads the whole queue."""

@@ -17,10 +17,16 @@ from muster.scheduler.core.verdicts import Plan, Waiting
 def next_at(snapshot: Snapshot, policy: Policy) -> datetime | None:
     """Return the first instant from now on at which the same log would give another plan."""
     now = snapshot.now
-    instants = [at for job in snapshot.holding for at in _instants(job, policy) if at > now]
-    instants += [at for at in guards_end(snapshot.evictions, policy) if at > now]
+    found = [at for at in instants(snapshot, policy) if at > now]
     queued = snapshot.book.next_instant(now)
-    return min([*instants, queued] if queued else instants, default=None)
+    return min([*found, queued] if queued else found, default=None)
+
+
+def instants(snapshot: Snapshot, policy: Policy) -> Iterator[datetime]:
+    """Yield the instants at which others than the queue would give another plan by themselves."""
+    for job in snapshot.holding:
+        yield from _instants(job, policy)
+    yield from guards_end(snapshot.evictions, policy)
 
 
 def _instants(job: Listed, policy: Policy) -> Iterator[datetime]:

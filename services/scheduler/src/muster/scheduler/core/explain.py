@@ -1,47 +1,37 @@
-"""Why a job is not running yet: the verdict of the round in words, node by node, and what helps.
+"""Why a job is not running: the verdict of a plan as data, node by node, and what would help.
 
-Made from a plan, so it never says anything else than what the scheduler does.
+Made from a plan, so it never says anything else than what the scheduler does. Total: there is an
+explanation for a job in any phase and of any verdict.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
+from datetime import datetime
+from itertools import islice
 
-from muster.domain.demand import Role
+from muster.domain.facts import Declined, Scheduled
 from muster.domain.nodes import NodeState
 from muster.domain.phases import Phase
-from muster.domain.reasons import Reason
 from muster.domain.state import JobState
+from muster.domain.waiting import Explanation, NodeNote, Why, WhyCode
+from muster.domain.waiting_words import in_general, why
 from muster.scheduler.core import texts
 from muster.scheduler.core.doors import Shut, is_there, serves, shut
 from muster.scheduler.core.fitting import Fitting
+from muster.scheduler.core.placement import Shortfall
 from muster.scheduler.core.plan import plan
 from muster.scheduler.core.policy import Policy
+from muster.scheduler.core.quota import Short
+from muster.scheduler.core.remedies import remedies
 from muster.scheduler.core.snapshot import JobKey, Listed, Snapshot, is_hold
-from muster.scheduler.core.texts import Text
 from muster.scheduler.core.upkeep import awaited_by
 from muster.scheduler.core.verdicts import Plan, Verdict, Waiting
 
-
-@dataclass(frozen=True, slots=True)
-class Blocker:
-    """What stands in the way on one node."""
-
-    node: str
-    text: Text
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """code: a `Waiting`, or the job's phase. reason: the sentence. ahead: jobs before it."""
-
-    job: JobKey
-    code: str
-    reason: Reason
-    ahead: int = 0
-    blockers: tuple[Blocker, ...] = ()
-    helps: tuple[Text, ...] = ()
+MOST_NODES = 64
+"""So many nodes are spoken of one by one; all of them are counted."""
 
 
 def explain(snapshot: Snapshot, job: JobKey, policy: Policy) -> Explanation:
@@ -54,76 +44,193 @@ def explain_by(made: Plan, job: JobKey) -> Explanation:
     listed = made.snapshot.job(job)
     if listed is None:
         raise KeyError(job)
+    if listed.state.phase is not Phase.QUEUED:
+        return _beyond(made.snapshot, listed)
     verdict = made.verdicts.get(job)
-    if verdict is None:
-        return _placed(made.snapshot, listed)
-    blockers = tuple(_blockers(made, listed.state, verdict))
-    helps = tuple(_helps(made, listed.state, verdict))
-    ahead = made.verdicts.ahead(job)
-    return Explanation(job, verdict.why, reason_of(made, listed, verdict), ahead, blockers, helps)
+    if verdict is None or is_declined(made, job):
+        return _decided(made, listed, verdict)
+    if verdict.why is Waiting.NOT_REACHED:
+        verdict = _if_reached(made, job) or verdict
+    return _waits(made, listed, verdict)
 
 
-def _placed(snapshot: Snapshot, job: Listed) -> Explanation:
-    holding = {one.key: one for one in snapshot.holding}
-    awaited = awaited_by(job.state, holding) if is_hold(job.state) else []
-    if awaited:
-        why = texts.AWAITING.put(jobs=", ".join(victim.state.job for victim in awaited))
-    else:
-        queued = job.state.phase in {Phase.QUEUED, Phase.STARTING}
-        why = texts.LAUNCH if queued else texts.NOT_QUEUED
-    return Explanation(job.key, job.state.phase, texts.waiting(why))
+def _if_reached(made: Plan, job: JobKey) -> Verdict | None:
+    """Return what a round would say that begins with a job; None if it would place it."""
+    begun = plan(replace(made.snapshot, cursor=job), made.policy)
+    return begun.verdicts.get(job)
 
 
-def reason_of(made: Plan, job: Listed, verdict: Verdict) -> Reason:
-    """Return the one sentence of a verdict."""
-    short = verdict.short
+def explain_state(state: JobState, now: datetime) -> Explanation:
+    """Explain a job by its state alone: one that is neither queued nor holds anything, say."""
+    told = _by_phase(state)
+    return Explanation(
+        tenant=state.tenant,
+        job=state.job,
+        phase=state.phase,
+        why=told,
+        helps=(in_general(WhyCode(told.code)),),
+    )
+
+
+def is_declined(made: Plan, job: JobKey) -> bool:
+    """Tell whether the plan ends a one-shot job."""
+    found = (one for move in made.moves for one in move.decisions if one.job == job)
+    return any(isinstance(one.fact, Declined) for one in found)
+
+
+def is_placed(made: Plan, job: JobKey) -> bool:
+    """Tell whether the plan places a job."""
+    found = (one for move in made.moves for one in move.decisions if one.job == job)
+    return any(isinstance(one.fact, Scheduled) for one in found)
+
+
+# --- a job that waits ----------------------------------------------------------------------------
+
+
+def _waits(made: Plan, job: Listed, verdict: Verdict) -> Explanation:
+    notes = list(_notes(made, job.state, verdict))
+    helps = remedies(made, job, verdict)
+    told = why_of(made, job, verdict)
+    return Explanation(
+        tenant=job.state.tenant,
+        job=job.state.job,
+        phase=job.state.phase,
+        why=told,
+        ahead=made.verdicts.ahead(job.key),
+        waiting=made.snapshot.book.waiting,
+        helps=helps or (in_general(WhyCode(told.code)),),
+        nodes=tuple(islice(notes, MOST_NODES)),
+        node_counts=dict(sorted(Counter(note.code for note in notes).items())),
+    )
+
+
+def why_of(made: Plan, job: Listed, verdict: Verdict) -> Why:
+    """Return the reason of a verdict."""
+    code = WhyCode(verdict.why.value)
     match verdict.why:
-        case Waiting.NEVER_FITS if short:
-            return texts.never(made.snapshot.pool, short)
-        case Waiting.NODES_SHUT if short:
-            return texts.waiting(texts.shortage(texts.NODES_SHUT, short))
-        case Waiting.NO_ROOM | Waiting.NO_DOMAIN if short:
-            return texts.waiting(texts.shortage(texts.NO_ROOM, short))
         case Waiting.NODES_ABSENT:
-            return texts.waiting(texts.NODES_ABSENT.put(nodes=", ".join(verdict.nodes)))
+            return why(code, nodes=", ".join(verdict.nodes))
         case Waiting.NOT_BEFORE:
             at = job.state.not_before
-            return texts.waiting(texts.NOT_BEFORE.put(at=at.isoformat() if at else ""))
-        case Waiting.SET_ASIDE:
-            return texts.waiting(texts.SET_ASIDE)
-        case Waiting.QUOTA if verdict.quota:
-            return texts.waiting(texts.quota(verdict.quota))
+            return why(code, at=at.isoformat() if at else "")
+        case Waiting.SET_ASIDE | Waiting.NO_NODES | Waiting.NOT_REACHED:
+            return why(code)
         case Waiting.EVICTION_LIMIT:
-            return texts.waiting(texts.EVICTION_LIMIT)
-        case Waiting.NO_NODES:
-            return texts.waiting(texts.NO_NODES)
-        case _:
-            return texts.waiting(texts.NOT_REACHED)
+            return why(code, limit=made.policy.max_evictions_per_minute)
+        case Waiting.QUOTA if verdict.quota is not None:
+            return why(code, **_shares(verdict.quota))
+    far = verdict.short is not None and verdict.short.level is not None
+    kind = {"kind": "domain"} if far and code is WhyCode.NEVER_FITS else {}
+    return why(code, **_amounts(job.state, verdict.short), **kind)
 
 
-def _nodes(made: Plan) -> Mapping[str, NodeState]:
+def _shares(short: Short) -> dict[str, int | str]:
+    return {
+        "kind": "share" if short.guaranteed else "ceiling",
+        "tenant": short.tenant,
+        "model": short.gpu_model,
+        "limit": texts.gpus(short.limit),
+        "used": texts.gpus(short.used),
+        "asked": texts.gpus(short.asked),
+    }
+
+
+def _amounts(state: JobState, short: Shortfall | None) -> dict[str, int | str]:
+    role = short.role if short else state.demand.roles[0]
+    near: dict[str, int | str] = {}
+    if short is not None and short.level is not None:
+        near = {"level": short.level, "domain": short.domain or "-"}
+    return near | {
+        "role": role.name,
+        "need": short.need if short else role.replicas,
+        "fits": short.fits if short else 0,
+        "spec": texts.spec(role),
+    }
+
+
+# --- a job that the plan has decided about --------------------------------------------------------
+
+
+def _decided(made: Plan, job: Listed, verdict: Verdict | None) -> Explanation:
+    if is_placed(made, job.key):
+        told = why(WhyCode.FITS_NOW)
+    elif is_declined(made, job.key):
+        told = why(WhyCode.DECLINED, **_amounts(job.state, verdict.short if verdict else None))
+    else:
+        told = why(WhyCode.NO_ROUND)
+    found = explain_state(job.state, made.snapshot.now)
+    return found.model_copy(
+        update={"why": told, "helps": (in_general(WhyCode(told.code)),), "ahead": 0}
+    )
+
+
+# --- a job beyond the queue -----------------------------------------------------------------------
+
+
+def _beyond(snapshot: Snapshot, job: Listed) -> Explanation:
+    found = explain_state(job.state, snapshot.now)
+    if not is_hold(job.state):
+        return found
+    awaited = awaited_by(job.state, {one.key: one for one in snapshot.holding})
+    if not awaited:
+        return found
+    told = why(WhyCode.VICTIMS, jobs=", ".join(sorted(victim.state.job for victim in awaited)))
+    return found.model_copy(update={"why": told, "helps": (in_general(WhyCode.VICTIMS),)})
+
+
+_PHASES: Mapping[Phase, WhyCode] = {
+    Phase.SUBMITTED: WhyCode.SUBMITTED,
+    Phase.REJECTED: WhyCode.REJECTED,
+    Phase.QUEUED: WhyCode.NO_ROUND,
+    Phase.STARTING: WhyCode.LAUNCH,
+    Phase.RUNNING: WhyCode.RUNNING,
+    Phase.EVICTING: WhyCode.EVICTING,
+    Phase.INTERRUPTED: WhyCode.INTERRUPTED,
+    Phase.FAULTED: WhyCode.FAULTED,
+    Phase.STOPPING: WhyCode.STOPPING,
+    Phase.DEBUG_HOLDING: WhyCode.DEBUG_HOLDING,
+    Phase.ABNORMAL: WhyCode.ABNORMAL,
+    Phase.STOPPED: WhyCode.STOPPED,
+    Phase.SUCCEEDED: WhyCode.SUCCEEDED,
+    Phase.FAILED: WhyCode.FAILED,
+}
+
+
+def _by_phase(state: JobState) -> Why:
+    code, reason = _PHASES[state.phase], state.reason
+    if code is WhyCode.EVICTING:
+        return why(code, cause=str(state.eviction.cause) if state.eviction else "-")
+    return why(code, why=reason.en if reason else "-", why_zh=reason.zh if reason else "-")
+
+
+# --- node by node ------------------------------------------------------------------------------
+
+
+def _notes(made: Plan, state: JobState, verdict: Verdict) -> Iterator[NodeNote]:
+    role = verdict.short.role if verdict.short else state.demand.roles[0]
+    leaving, closed = _leaving(made.snapshot), closed_to(made, state)
+    for name, node in nodes_of(made).items():
+        if name in closed:
+            yield texts.note(name, closed[name].value, texts.SHUT[closed[name]])
+        elif not serves(node.shape, role):
+            have, want = node.shape.gpu_model, role.gpu_model or ""
+            yield texts.note(name, "model", texts.MODEL, have=have, want=want)
+        else:
+            yield _room(made, name, leaving.get(name, ()))
+
+
+def nodes_of(made: Plan) -> dict[str, NodeState]:
+    """Return the nodes that the pool has, by name."""
     return {n.node: n for n in sorted(made.snapshot.nodes, key=lambda n: n.node) if is_there(n)}
 
 
-def _blockers(made: Plan, state: JobState, verdict: Verdict) -> Iterator[Blocker]:
-    role = verdict.short.role if verdict.short else state.demand.roles[0]
-    leaving, closed = _leaving(made.snapshot), _closed(made, state)
-    for name, node in _nodes(made).items():
-        if name in closed:
-            yield Blocker(name, texts.SHUT[closed[name]].put(node=name))
-        elif not serves(node.shape, role):
-            have, want = node.shape.gpu_model, role.gpu_model
-            yield Blocker(name, texts.MODEL.put(node=name, have=have, want=want))
-        else:
-            yield Blocker(name, _room(made, name, leaving.get(name, ())))
-
-
-def _closed(made: Plan, state: JobState) -> dict[str, Shut]:
-    nodes = _nodes(made)
+def closed_to(made: Plan, state: JobState) -> dict[str, Shut]:
+    """Return the nodes that take no worker of a job, and what shuts each."""
+    nodes = nodes_of(made)
     avoided = Fitting(nodes, made.policy, made.snapshot).avoided_by(state)
     blocked = made.snapshot.blocked(state)
     found = {name: shut(n, state, made.policy, avoided, blocked) for name, n in nodes.items()}
-    return {name: why for name, why in found.items() if why}
+    return {name: reason for name, reason in found.items() if reason}
 
 
 def _leaving(snapshot: Snapshot) -> dict[str, tuple[str, ...]]:
@@ -135,41 +242,21 @@ def _leaving(snapshot: Snapshot) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _room(made: Plan, node: str, leaving: tuple[str, ...]) -> Text:
+def _room(made: Plan, node: str, leaving: tuple[str, ...]) -> NodeNote:
     free, total = made.board.free(node), made.board.capacity(node)
-    text = texts.ON_NODE.put(
-        node=node,
+    found = texts.note(
+        node,
+        "room",
+        texts.ON_NODE,
         free=max(0, free.gpus),
         total=total.gpus,
         cpus=texts.cores(free),
         memory=max(0, free.memory),
     )
     if not leaving:
-        return text
+        return found
     more = texts.LEAVING.put(jobs=", ".join(sorted(leaving)))
-    return Text(text.en + more.en, text.zh + more.zh)
-
-
-def _helps(made: Plan, state: JobState, verdict: Verdict) -> Iterator[Text]:
-    closed = _closed(made, state)
-    excluded = sum(why is Shut.POLICY for why in closed.values())
-    openable = [name for name, why in closed.items() if why in _AN_OPERATOR_OPENS]
-    short = verdict.short
-    if short and verdict.why is Waiting.NO_ROOM:
-        yield texts.HELP_GPUS.put(count=short.need - short.fits)
-    if short and short.fits:
-        yield texts.HELP_SMALLER.put(fits=short.fits)
-    if excluded:
-        yield texts.HELP_POLICY.put(count=excluded)
-    if openable:
-        yield texts.HELP_OPEN.put(nodes=", ".join(openable))
-    if verdict.why is Waiting.NO_ROOM and _could_rise(state, short.role if short else None):
-        yield texts.HELP_PRIORITY
-
-
-_AN_OPERATOR_OPENS = frozenset({Shut.CORDONED, Shut.DRAINING})
-
-
-def _could_rise(state: JobState, role: Role | None) -> bool:
-    priority = state.demand.priority
-    return role is not None and priority is not None and priority < 90
+    numbers = {**found.numbers, "leaving": len(leaving)}
+    return found.model_copy(
+        update={"en": found.en + more.en, "zh": found.zh + more.zh, "numbers": numbers}
+    )

@@ -124,7 +124,8 @@ class Verdicts(Mapping[JobKey, Verdict]):
             return end - start
         return sum(not self.skips(waiter) for waiter in waiters[start:end])
 
-    def _ordered(self) -> Iterator[tuple[Waiter, Listed]]:
+    def ordered(self) -> Iterator[tuple[Waiter, Listed]]:
+        """Yield every queued job, placed or not, first in line first; reads as far as asked."""
         lines = (self._line(standing.line) for standing in self.standings.values())
         return ((waiter, job) for _, waiter, job in merge(*lines, key=lambda one: one[0]))
 
@@ -152,7 +153,7 @@ class Verdicts(Mapping[JobKey, Verdict]):
 
     def waiting(self) -> Iterator[tuple[JobKey, Listed, Verdict]]:
         """Yield the jobs that are not placed, first in line first; reads as far as it is asked."""
-        for waiter, job in self._ordered():
+        for waiter, job in self.ordered():
             verdict = self.of(waiter)
             if verdict is not None:
                 yield waiter.key, job, verdict

@@ -1,16 +1,20 @@
-"""The scheduler's sentences, in English and Chinese: the catalogue, and amounts in words."""
+"""The scheduler's sentences about nodes and remedies, in English and Chinese; amounts in words.
+
+Why a job waits is said in `muster.domain.waiting_words`.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from muster.domain.demand import Role
 from muster.domain.reasons import Reason, ReasonCode, reason
 from muster.domain.state import JobState
+from muster.domain.waiting import Help, HelpKind, NodeNote
 from muster.scheduler.core.amounts import CARD, Room
 from muster.scheduler.core.doors import Shut
 from muster.scheduler.core.placement import Shortfall
-from muster.scheduler.core.quota import Short
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,58 +28,6 @@ class Text:
         """Fill the gaps in both languages."""
         return Text(self.en.format(**values), self.zh.format(**values))
 
-
-NO_ROOM = Text(
-    "of {need} workers with {spec} each only {fits} fit into what is free now",
-    "需要 {need} 个 Worker（每个 {spec}），当前空闲资源只能容纳 {fits} 个",
-)
-NODES_SHUT = Text(
-    "too many nodes are closed to this job: of {need} workers with {spec} each only {fits} fit",
-    "对该任务开放的节点不足：需要 {need} 个 Worker（每个 {spec}），只能容纳 {fits} 个",
-)
-NO_DOMAIN = Text(
-    "the gang must stay within one {level}, and none holds all: of {need} workers with {spec} each"
-    " the best one ({domain}) holds {fits}",
-    "任务要求全部 Worker 位于同一 {level}，目前没有一个能全部容纳："
-    "需要 {need} 个 Worker（每个 {spec}），最多的一个（{domain}）可容纳 {fits} 个",
-)
-NODES_ABSENT = Text(
-    "the node policy names nodes that the pool does not have: {nodes}",
-    "节点策略指定的节点不在资源池中：{nodes}",
-)
-NO_NODES = Text("the pool has no nodes yet", "资源池中还没有节点")
-NOT_BEFORE = Text("it is not tried again before {at}", "{at} 之前不会再次尝试")
-NOT_REACHED = Text(
-    "the last round was full; the next one goes on from there", "本轮调度已满，下一轮继续"
-)
-SET_ASIDE = Text(
-    "a decision about it could not be recorded; an operator should read the scheduler's log",
-    "关于该任务的调度决定无法写入，请管理员查看调度器日志",
-)
-AWAITING = Text(
-    "its nodes are reserved; it waits for {jobs} to leave them",
-    "节点已预留，正在等待 {jobs} 释放",
-)
-LAUNCH = Text("its nodes are reserved; the start is under way", "节点已预留，正在启动")
-NEVER = Text(
-    "of {need} workers with {spec} each only {fits} fit even into an empty pool",
-    "需要 {need} 个 Worker（每个 {spec}），即使资源池全部空闲也只能容纳 {fits} 个",
-)
-QUOTA_SHARE = Text(
-    "the guaranteed share of tenant {tenant} is {limit} GPUs of {model}: {used} are taken by"
-    " guaranteed jobs, this one asks for {asked}",
-    "租户 {tenant} 的 {model} 保障份额为 {limit} 个 GPU："
-    "保障任务已占用 {used} 个，本任务申请 {asked} 个",
-)
-QUOTA_CEILING = Text(
-    "tenant {tenant} may hold {limit} GPUs of {model}: {used} are taken, this job asks for {asked}",
-    "租户 {tenant} 的 {model} 上限为 {limit} 个 GPU：已占用 {used} 个，本任务申请 {asked} 个",
-)
-EVICTION_LIMIT = Text(
-    "others would have to leave for it, and the pool's limit of evictions per minute is reached",
-    "需要驱逐其他任务，但资源池每分钟的驱逐数已达上限",
-)
-NOT_QUEUED = Text("the job is not waiting for a placement", "该任务不在等待调度")
 
 ON_NODE = Text(
     "{node}: {free} of {total} GPUs free, {cpus} CPU cores and {memory} MiB left",
@@ -105,22 +57,72 @@ SHUT = {
     Shut.SPOT: Text("{node}: spot capacity, not for this job", "{node}：Spot 资源，该任务不可使用"),
 }
 
-HELP_GPUS = Text(
-    "{count} more worker(s) would fit if that much became free on open nodes",
-    "若开放节点再释放可容纳 {count} 个 Worker 的资源即可启动",
+HELP_GUARD = Text(
+    "it would be placed at {until}: until then the guards of {count} lower job(s) hold (minimum run"
+    " time, cool-down), and then they may be evicted for it: {jobs}",
+    "{until} 可调度：在此之前有 {count} 个更低优先级的任务受保护（最短运行时间、冷却期），"
+    "之后可被其抢占：{jobs}",
+)
+HELP_WAIT = Text(
+    "it would be placed at {until}, if nothing else changes",
+    "若无其他变化，将于 {until} 可调度",
+)
+HELP_ROOM = Text(
+    "{count} more worker(s) with {spec} would fit if that much became free on open nodes",
+    "若开放节点再释放可容纳 {count} 个 Worker（每个 {spec}）的资源即可启动",
 )
 HELP_SMALLER = Text(
     "ask for less per worker, or for fewer workers: {fits} would fit now",
     "减少每个 Worker 的资源或 Worker 数量：当前可容纳 {fits} 个",
 )
+HELP_SMALLER_EVER = Text(
+    "ask for less per worker, or for fewer workers: {fits} would fit into the empty pool",
+    "减少每个 Worker 的资源或 Worker 数量：资源池全部空闲时可容纳 {fits} 个",
+)
 HELP_POLICY = Text(
-    "widen the node policy: {count} node(s) are excluded", "放宽节点策略：{count} 个节点被排除"
+    "without its node policy, which excludes {count} node(s), it would be placed now",
+    "去掉节点策略（排除了 {count} 个节点）即可立即调度",
 )
-HELP_OPEN = Text("open the closed nodes: {nodes}", "重新开放节点：{nodes}")
+HELP_OPEN = Text(
+    "with these nodes open (muster node uncordon) it would be placed now: {nodes}",
+    "重新开放以下节点（muster node uncordon）即可立即调度：{nodes}",
+)
+HELP_LOCALITY = Text(
+    "if all in one {level} was preferred instead of required, it would be placed now",
+    "若将“位于同一 {level}”由必须改为优先，即可立即调度",
+)
 HELP_PRIORITY = Text(
-    "a higher priority, since lower jobs may be evicted for it",
-    "提高优先级，以便抢占更低优先级的任务",
+    "with priority {priority} it would be placed now, and {count} job(s) would be evicted: {jobs}",
+    "优先级提高到 {priority} 即可立即调度，将抢占 {count} 个任务：{jobs}",
 )
+HELP_FRONT = Text(
+    "with priority {priority} it would come before others in the queue, and be placed now",
+    "优先级提高到 {priority} 即可排到其他任务之前并立即调度",
+)
+
+
+def help_of(
+    kind: HelpKind,
+    text: Text,
+    *,
+    at: datetime | None = None,
+    proven: bool = False,
+    **numbers: int | str,
+) -> Help:
+    """Fill in what would help."""
+    said = text.put(**numbers)
+    return Help(kind=kind, en=said.en, zh=said.zh, numbers=numbers, proven=proven, at=at)
+
+
+def note(node: str, code: str, text: Text, **numbers: int | str) -> NodeNote:
+    """Fill in what is to be said of a node."""
+    said = text.put(node=node, **numbers)
+    return NodeNote(node=node, code=code, en=said.en, zh=said.zh, numbers=numbers)
+
+
+def clock(at: datetime) -> str:
+    """Return an instant as people read it."""
+    return at.strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def spec(role: Role) -> str:
@@ -134,44 +136,14 @@ def spec(role: Role) -> str:
     return ", ".join(part for part in parts if part) or "0"
 
 
-def shortage(text: Text, short: Shortfall) -> Text:
-    """Fill a sentence with what falls short."""
-    if short.level is not None:
-        return NO_DOMAIN.put(
-            level=short.level,
-            domain=short.domain,
-            need=short.need,
-            fits=short.fits,
-            spec=spec(short.role),
-        )
-    return text.put(need=short.need, fits=short.fits, spec=spec(short.role))
-
-
-def quota(short: Short) -> Text:
-    """Say what of its shares a tenant has too little of."""
-    return (QUOTA_SHARE if short.guaranteed else QUOTA_CEILING).put(
-        tenant=short.tenant,
-        model=short.gpu_model,
-        limit=f"{short.limit / CARD:g}",
-        used=f"{short.used / CARD:g}",
-        asked=f"{short.asked / CARD:g}",
-    )
+def gpus(thousandths: int) -> str:
+    """Return GPUs in decimal."""
+    return f"{thousandths / CARD:g}"
 
 
 def cores(amounts: Room) -> str:
     """Return CPU cores in decimal, never less than none."""
     return f"{max(0, amounts.cpus) / 1000:g}"
-
-
-def waiting(why: Text) -> Reason:
-    """Make the reason of a job that waits."""
-    return reason(ReasonCode.WAITING, why=why.en, why_zh=why.zh)
-
-
-def never(pool: str, short: Shortfall) -> Reason:
-    """Make the reason of a job that its pool can never hold."""
-    why = shortage(NEVER, short)
-    return reason(ReasonCode.NEVER_FITS, pool=pool, why=why.en, why_zh=why.zh)
 
 
 def insufficient_capacity(state: JobState, short: Shortfall | None) -> Reason:

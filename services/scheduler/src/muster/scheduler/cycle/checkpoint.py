@@ -159,14 +159,14 @@ def _fold(
     for name, pool in fold.pools.items():
         pool.sign = content["signs"].get(name, 0)
         pool.epoch_head = content["epoch_heads"].get(name, 0)
-        pool.runtimes = _runtimes(content["runtimes"].get(name, ()))
+        pool.runtimes = unpacked(content["runtimes"].get(name, ()))
         pool.evictions.clear()
         pool.evictions.extend(_evicted(item) for item in content["evictions"].get(name, ()))
     fold.last = last
     return fold
 
 
-def _runtimes(packed: Iterable[tuple[Sequence[str], Sequence[Sequence[int]]]]) -> Runtimes:
+def unpacked(packed: Iterable[tuple[Sequence[str], Sequence[Sequence[int]]]]) -> Runtimes:
     return Runtimes(
         {
             Kind(*kind): Histogram(tuple((bucket, count) for bucket, count in counts))

@@ -18,7 +18,7 @@ from muster.log import UnknownOutcome
 from muster.runtime.journal import Journal
 from muster.scheduler.core.plan import plan
 from muster.scheduler.core.policy import Policy
-from muster.scheduler.core.snapshot import JobKey
+from muster.scheduler.core.snapshot import JobKey, Snapshot
 from muster.scheduler.core.verdicts import Plan
 from muster.scheduler.cycle.batch import MAX_MESSAGES, Batch, build
 from muster.scheduler.cycle.fold import PoolFold
@@ -122,6 +122,15 @@ class PoolCycle:
             return True
         return self._due_at is not None and self._journal.clock.now() >= self._due_at
 
+    def frozen(self, now: datetime) -> Snapshot:
+        """Return what the next round would look at. Changes nothing: anybody may ask."""
+        aside = frozenset(
+            job
+            for job, seq in self._set_aside.items()
+            if job in self._fold.jobs and self._fold.jobs[job].seq == seq
+        )
+        return self._fold.snapshot(now, self._position(), self._cursor, aside)
+
     def _plan(self) -> Plan:
         self._set_aside = {
             job: seq
@@ -190,7 +199,7 @@ class PoolCycle:
         ticks = self._journal.clock.monotonic()
         if self._made is None or ticks < self._tell_at:
             return
-        summary, self._made = summarise(self._made), None
+        summary, self._made = summarise(self._made, self._told), None
         if summary == self._told:
             return
         fence = self._journal.about_pool(self._fold.pool, summary, self.leadership.basis)

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from itertools import islice
 
 from muster.domain.pools import PoolSummary, WaitingJob
-from muster.scheduler.core.explain import reason_of
-from muster.scheduler.core.verdicts import Plan
+from muster.domain.waiting_words import spoken, steady
+from muster.scheduler.core.explain import why_of
+from muster.scheduler.core.snapshot import Listed
+from muster.scheduler.core.verdicts import Plan, Verdict, Waiting
 
 LONGEST_QUEUE = 50
 """So many waiting jobs are named; the others are only counted."""
@@ -18,24 +20,46 @@ PER_JOB_S = 0.2
 """Each job that is named adds so much to it: a long queue is told of less often."""
 
 
-def summarise(made: Plan) -> PoolSummary:
-    """Return the summary of a pool after a plan."""
+def summarise(made: Plan, told: PoolSummary | None = None) -> PoolSummary:
+    """Return the summary of a pool after a plan. told: the last one."""
     open_nodes = [node for node in made.snapshot.nodes if node.schedulable]
     return PoolSummary(
         nodes=len(open_nodes),
         gpus=sum(node.shape.gpus for node in open_nodes),
         gpus_free=sum(max(0, made.board.free(node.node).gpus) for node in open_nodes),
         waiting=len(made.verdicts),
-        queue=tuple(_queue(made)),
+        queue=tuple(_queue(made, told)),
     )
 
 
-def _queue(made: Plan) -> Iterator[WaitingJob]:
+def _queue(made: Plan, told: PoolSummary | None) -> Iterator[WaitingJob]:
+    before = {(one.tenant, one.job): one for one in told.queue} if told else {}
     for ahead, (key, job, verdict) in enumerate(islice(made.verdicts.waiting(), LONGEST_QUEUE)):
-        why = reason_of(made, job, verdict)
-        yield WaitingJob(
-            tenant=key[0], job=key[1], code=verdict.why, en=why.en, zh=why.zh, ahead=ahead
-        )
+        said = _said(made, job, verdict, ahead)
+        yield _unless_known(said, before.get(key), verdict)
+
+
+def _said(made: Plan, job: Listed, verdict: Verdict, ahead: int) -> WaitingJob:
+    why = steady(why_of(made, job, verdict))
+    words = spoken(why, made.snapshot.pool)
+    tenant, name = job.key
+    return WaitingJob(
+        tenant=tenant,
+        job=name,
+        code=why.code,
+        en=words.en,
+        zh=words.zh,
+        ahead=ahead,
+        tier=why.tier,
+        numbers=why.numbers,
+    )
+
+
+def _unless_known(said: WaitingJob, before: WaitingJob | None, verdict: Verdict) -> WaitingJob:
+    """A round that did not get to a job does not make forgotten what the last one found."""
+    if verdict.why is not Waiting.NOT_REACHED or before is None:
+        return said
+    return before.model_copy(update={"ahead": said.ahead})
 
 
 def pause_after(summary: PoolSummary) -> float:
