@@ -76,7 +76,7 @@ def test_nothing_is_held_above_a_ceiling() -> None:
     made = decided(ONE, jobs, shares(a=(0, 12)))
     assert placements(made) == {}
     assert verdict(made, "q") is Waiting.QUOTA
-    why = explain(made.snapshot, ("a", "q"), Policy()).reason.en
+    why = explain(made.snapshot, ("a", "q"), Policy()).why.en
     assert "tenant a may hold 12 GPUs of A100: 8 are taken, this job asks for 8" in why
 
 
@@ -191,7 +191,7 @@ def test_guaranteed_jobs_only_inside_the_share() -> None:
     ]
     made = decided(ONE, jobs, shares(a=(12, None)))
     assert verdict(made, "g2") is Waiting.QUOTA
-    why = explain(made.snapshot, ("a", "g2"), Policy()).reason
+    why = explain(made.snapshot, ("a", "g2"), Policy()).why
     assert "guaranteed share of tenant a is 12 GPUs of A100: 8 are taken" in why.en
     assert "保障份额为 12 个 GPU" in why.zh
     assert set(placements(decided(ONE, jobs, shares(a=(16, None))))) == {"g2"}
@@ -302,8 +302,8 @@ def blocked(**lists: Any) -> dict[str, TenantView]:
 def test_blocked_nodes_are_not_used_and_are_named() -> None:
     made = decided([node("n1")], [queued("q")], blocked(nodes={POOL: ("n1",)}))
     assert verdict(made, "q") is Waiting.NODES_SHUT
-    why = explain(made.snapshot, ("t", "q"), Policy()).blockers
-    assert [each.text.en for each in why] == ["n1: on the block list of the job's tenant or user"]
+    why = explain(made.snapshot, ("t", "q"), Policy()).nodes
+    assert [each.en for each in why] == ["n1: on the block list of the job's tenant or user"]
 
 
 def test_a_users_list_is_that_users_alone() -> None:
