@@ -24,7 +24,8 @@ class Policy:
     max_decisions: events of one round. max_attempts: different shapes tried against the nodes.
     max_searches: searches for victims. max_looks: nodes looked at, equal ones counted once; about
     a hundred thousand a second. What is cut is reached by the rounds that follow.
-    max_singles: how many candidates are tried as the only victim.
+    max_singles: how many candidates are tried as the only victim, where they are many.
+    max_placements: how many sets of victims are tried for the best one, where they are few.
     """
 
     age_s: int = 600
@@ -40,3 +41,4 @@ class Policy:
     max_searches: int = 200
     max_looks: int = 80_000
     max_singles: int = 32
+    max_placements: int = 4096

@@ -209,9 +209,15 @@ class Round:
         def fits(gone: frozenset[JobKey]) -> Placed | Shortfall:
             return self._fit(job, sites, gone, bid)
 
+        def lawful(gone: Sequence[Candidate]) -> bool:
+            return not self._too_deep(job, gone, bid)
+
         useful = [one for one in candidates if self._is_useful(job, one, sites)]
+        nodes_of, policy = self.board.nodes_of, self.policy
         for _ in range(LAWFUL_TRIES):
-            way = find_way(useful, fits, self.board.nodes_of, self.policy.max_singles)
+            way = find_way(
+                useful, fits, nodes_of, policy.max_singles, lawful, policy.max_placements
+            )
             deep = self._too_deep(job, way.candidates, bid) if way else ()
             if not deep:
                 return way

@@ -1,7 +1,8 @@
 """Whose going makes room for a gang: proven useful, minimal, and from the bottom.
 
-Candidates come cheapest first: who leaves anyway, then the lowest level, then placements on paper
-before running jobs, then the least lost work. A level is used up before a higher one is touched.
+Of few candidates the best set is found (`minimal`). Of many they come cheapest first: who leaves
+anyway, then the lowest level, then placements on paper before running jobs, then the least lost
+work; as many as are needed, less those that are not, or one that is enough alone.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, IntEnum, auto
 
+from muster.scheduler.core.minimal import Piece, best_set, price_of
 from muster.scheduler.core.placement import Placed, Shortfall
 from muster.scheduler.core.rank import Level, level, lost_work, lot
 from muster.scheduler.core.snapshot import JobKey, Listed, is_hold
@@ -79,22 +81,73 @@ class Way:
         return any(one.exit is not Exit.LEAVES_ANYWAY for one in self.candidates)
 
 
+Lawful = Callable[[Sequence[Candidate]], bool]
+"""Whether these may leave together."""
+
+EXACT = 12
+"""Up to so many candidates the best set of all is found."""
+TRIES = 4096
+"""So many sets are tried for it at most: every set of so many candidates."""
+
+
 def find_way(
-    candidates: Sequence[Candidate], fits: Fits, nodes_of: NodesOf, singles: int
+    candidates: Sequence[Candidate],
+    fits: Fits,
+    nodes_of: NodesOf,
+    singles: int,
+    lawful: Lawful | None = None,
+    tries: int = TRIES,
 ) -> Way | None:
-    """Return the cheapest way that the search finds, None if not even all of them are enough."""
+    """Return the cheapest way: of few candidates the best there is, else the best that is found.
+
+    None if not even all of them are enough. A way of many candidates may be unlawful.
+    """
     order = sorted(candidates, key=lambda one: one.cost)
     needed = _shortest_prefix(order, fits) if order else None
     if needed is None:
         return None
     search = _Search(fits, nodes_of)
-    enough = search.trimmed(order[:needed])
-    if sum(one.exit is Exit.EVICTED for one in enough) > 1:
+    enough: Sequence[Candidate] = search.trimmed(order[:needed])
+    victims = [one for one in order if one.exit is not Exit.LEAVES_ANYWAY]
+    if len(victims) <= EXACT:
+        enough = _best(order, enough, search, lawful, tries) or enough
+    elif sum(one.exit is Exit.EVICTED for one in enough) > 1:
         enough = _single(order, enough, search, singles) or enough
     placement = fits(_keys(enough))
     if isinstance(placement, Shortfall):
         return None
     return Way(placement, tuple(search.concerned(enough, placement)))
+
+
+def piece(one: Candidate) -> Piece:
+    """Return a candidate as a piece of a set."""
+    tier, priority = one.level
+    return Piece(one.key, one.exit is Exit.EVICTED, tier, priority, one.cost[2], one.cost[3])
+
+
+def _best(
+    order: Sequence[Candidate],
+    known: Sequence[Candidate],
+    search: _Search,
+    lawful: Lawful | None,
+    tries: int,
+) -> Sequence[Candidate] | None:
+    """Return a better set than the one known, if there is one. Who leaves anyway costs nothing."""
+    leaving = [one for one in order if one.exit is Exit.LEAVES_ANYWAY]
+    victims = [one for one in order if one.exit is not Exit.LEAVES_ANYWAY]
+    mine = [one for one in known if one.exit is not Exit.LEAVES_ANYWAY]
+
+    def enough(keys: frozenset[JobKey]) -> bool:
+        chosen = [one for one in victims if one.key in keys]
+        if isinstance(search.fits(_keys([*leaving, *chosen])), Shortfall):
+            return False
+        return lawful is None or lawful(chosen)
+
+    below = price_of([piece(one) for one in mine]) if lawful is None or lawful(mine) else None
+    keys = best_set([piece(one) for one in victims], enough, below, tries)
+    if keys is None:
+        return None
+    return search.trimmed([*leaving, *(one for one in victims if one.key in keys)])
 
 
 def _keys(candidates: Sequence[Candidate]) -> frozenset[JobKey]:
