@@ -50,6 +50,34 @@ def a_node_is_given_away_twice(patch: Patch) -> None:
     patch.setattr(Board, "free", free)
 
 
+def what_others_take_is_given_away(patch: Patch) -> None:
+    patch.setattr(scheduling, "of_foreign", lambda use: NOTHING)
+
+
+def a_shared_card_is_never_full(patch: Patch) -> None:
+    true = Board._after
+
+    def after(self: Board, node: str, claims: Any, gone: Any) -> Left:
+        slots = {slot: 999 for claim in claims.values() for slot in claim.taken.slots}
+        room = true(self, node, claims, gone).room
+        return Left(room._replace(cards=(999,) * len(slots)), slots)
+
+    patch.setattr(Board, "_after", after)
+
+
+def a_taint_is_ignored(patch: Patch) -> None:
+    patch.setattr(doors, "untolerated", lambda *args: None)
+
+
+def a_gang_is_spread_that_must_not_be(patch: Patch) -> None:
+    true = jobs.how_for
+
+    def how_for(demand: Demand, *args: Any) -> Any:
+        return true(demand.model_copy(update={"locality": None}), *args)
+
+    patch.setattr(jobs, "how_for", how_for)
+
+
 def a_promise_is_given_away(patch: Patch) -> None:
     true = Board.claim
 
@@ -276,6 +304,8 @@ MUTATIONS: dict[str, tuple[str, Callable[[Patch], None]]] = {
     for number, mutation in (
         ("I1", a_node_is_given_away_twice),
         ("I1", a_promise_is_given_away),
+        ("I1", what_others_take_is_given_away),
+        ("I1", a_shared_card_is_never_full),
         ("I2", a_worker_is_left_out_of_the_placement),
         ("I3", a_release_needs_no_proof),
         ("I4", a_stop_is_forgotten_while_evicting),
@@ -298,6 +328,8 @@ MUTATIONS: dict[str, tuple[str, Callable[[Patch], None]]] = {
         ("I19", an_exit_after_our_signal_counts),
         ("I21", the_living_scheduler_forgets_an_unreadable_event),
         ("I22", a_cordon_is_ignored),
+        ("I22", a_taint_is_ignored),
+        ("I22", a_gang_is_spread_that_must_not_be),
     )
 }
 """name -> (the invariant that must notice, the mutation)."""

@@ -15,9 +15,6 @@ from muster.domain.state import JobState
 CARD = 1000
 """Thousandths of one GPU."""
 
-_UNNUMBERED = -1
-
-
 @dataclass(frozen=True, slots=True)
 class Use:
     """What jobs have on one node. whole: GPUs that one worker has alone.
@@ -46,12 +43,15 @@ class Use:
 
 
 def use_by(state: JobState, node: str) -> Use:
-    """Return what a job has on a node."""
+    """Return what a job has on a node. Who shares a card without a number has it alone."""
     used = Use()
     for worker in state.held.get(node, ()):
         role = state.demand.role_of(worker)
-        card = state.cards.get(worker, _UNNUMBERED)
-        used += Use(role.gpus, {card: role.gpu_milli} if role.gpu_milli else {})
+        card = state.cards.get(worker)
+        if not role.gpu_milli or card is None:
+            used += Use(role.gpus or min(1, role.gpu_milli))
+        else:
+            used += Use(0, {card: role.gpu_milli})
     return used
 
 

@@ -1,10 +1,12 @@
-"""What a cluster does by itself in a world: workers go on, machines are lost and come back."""
+"""What a cluster does by itself in a world: workers go on, machines are lost and come back, and
+others than Muster come and go on them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
 
+from muster.domain.nodes import ForeignUse
 from muster.testing.cluster import SimCluster, SimNode
 from muster.testing.world import Option, World
 
@@ -38,17 +40,25 @@ class ClusterLife:
         yield Option(away, f"{node.name} is taken away", remove)
         silence = partial(self.cluster.silence, node.name)
         yield Option(away, f"{node.name} is cut off", silence)
+        if node.foreign.gpus or self.cluster.free_gpus(node.name) > 0:
+            yield Option(self.weight, f"others on {node.name}", partial(self._others, world, node))
         worker = next(self.cluster.alive(node.name), None)
         if worker is not None:
             end = partial(self.cluster.end, worker.id, now, None)
             yield Option(away, f"{worker.id} vanishes", end)
+
+    def _others(self, world: World, node: SimNode) -> None:
+        most = node.foreign.gpus + max(0, self.cluster.free_gpus(node.name))
+        gpus = 0 if node.foreign.gpus and world.dice.chance(0.5) else world.dice.whole(0, most)
+        self.cluster.occupy(node.name, ForeignUse(gpus=gpus))
 
     def _back(self, world: World, node: SimNode) -> None:
         self.cluster.restore(node.name)
         self.cluster.catch_up(world.time.elapsed)
 
     def heal(self, world: World) -> None:
-        """Bring every machine back: the end of a random walk begins so."""
+        """Bring every machine back, without others: the end of a random walk begins so."""
         for node in self.cluster.nodes.values():
+            self.cluster.occupy(node.name, ForeignUse())
             if not node.present and not node.kept_off:
                 self._back(world, node)

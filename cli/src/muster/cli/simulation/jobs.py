@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from random import Random
 from typing import Any
@@ -10,23 +11,36 @@ from muster.domain.nodes import NodeShape
 from muster.testing.cluster import Script, WorkerId
 from muster.testing.dice import Dice
 
+RACK, TAINT = "rack", "dedicated"
+"""A level of locality that random nodes have, and the key of their taints."""
+
 CLASSES = ("reserved", "on_demand", "on_demand", "spot", "spot", "idle")
 
 
 def random_spec(dice: Dice, number: int, nodes: Sequence[NodeShape]) -> dict[str, Any]:
     """Return a specification that admission accepts and that fits the pool when it is empty."""
     ray = dice.chance(0.15)
-    steady = [shape for shape in nodes if not shape.spot]
+    tolerations = dice.one_of(((), (), ({"key": TAINT},), ({},)))
+    open_to = [shape for shape in nodes if tolerations or not shape.taints]
+    if not open_to:
+        tolerations, open_to = ({"key": TAINT, "value": "yes"},), list(nodes)
+    steady = [shape for shape in open_to if not shape.spot]
     kind = dice.one_of(CLASSES if steady else CLASSES[3:])
+    usable = steady if kind in CLASSES[:3] else open_to
+    resource = _resource(dice, kind, usable)
     spec: dict[str, Any] = {
         "name": f"job-{number}",
         "type": "RayJob" if ray else "PyTorchJob",
         "image": "registry.local/train:1",
         "command": ["python", "train.py"],
-        "resource": _resource(dice, kind, steady if kind in CLASSES[:3] else nodes),
+        "resource": resource,
         "grace_s": dice.one_of((1, 30, 120)),
         "start_deadline_s": dice.one_of((30, 900)),
     }
+    if tolerations:
+        spec["tolerations"] = list(tolerations)
+    if not ray and dice.chance(0.3):
+        spec["locality"] = _locality(dice, resource, usable)
     if dice.chance(0.6):
         spec["auto_queue"] = {
             "enabled": True,
@@ -49,12 +63,24 @@ def _resource(dice: Dice, kind: str, nodes: Sequence[NodeShape]) -> dict[str, An
         "replicas": dice.whole(1, len(nodes)),
         "gpus_per_replica": dice.one_of((1, gpus // 2, gpus, gpus)),
     }
+    if dice.chance(0.25):
+        resource["gpus_per_replica"] = 0
+        resource["gpu_milli_per_replica"] = dice.one_of((1, 250, 500, 501, 999))
     if kind == "idle":
         return resource
     resource["priority"] = dice.one_of(("low", "normal", "high", dice.whole(1, 99)))
     if kind in {"reserved", "on_demand"} and dice.chance(0.4):
         resource["guarantee"] = True
     return resource
+
+
+def _locality(dice: Dice, resource: dict[str, Any], nodes: Sequence[NodeShape]) -> dict[str, Any]:
+    """Return a wish for workers near to each other; required only where an empty pool has it."""
+    level = dice.one_of(("node", "zone", RACK))
+    domains = Counter(shape.labels.get(RACK, f"alone {n}") for n, shape in enumerate(nodes))
+    most = {"node": 1, "zone": len(nodes), RACK: max(domains.values())}[level]
+    mode = "required" if resource["replicas"] <= most and dice.chance(0.5) else "preferred"
+    return {"level": level, "mode": mode}
 
 
 class RandomScripts:

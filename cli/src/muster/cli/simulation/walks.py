@@ -17,9 +17,10 @@ import structlog
 
 from muster.cli.simulation.history import history_of
 from muster.cli.simulation.installation import Installation, Plans, install
-from muster.cli.simulation.jobs import RandomScripts
+from muster.cli.simulation.jobs import RACK, TAINT, RandomScripts
 from muster.cli.simulation.services import service_plans
 from muster.cli.simulation.users import Users
+from muster.domain.nodes import ForeignUse, Taint
 from muster.domain.phases import PARKED, TERMINAL
 from muster.testing.cluster import shape
 from muster.testing.dice import Dice
@@ -99,8 +100,15 @@ def _prepare(seed: int, faults: Faults | None, plans: Plans) -> tuple[Installati
     dice = Dice(seed)
     gpus = dice.one_of((4, 8))
     spot = dice.one_of((0.0, 0.5, 1.0))
+    taints, racks = dice.one_of((0.0, 0.0, 0.5)), dice.one_of((0.0, 0.7))
     nodes = {
-        f"n{number}": shape(gpus, spot=dice.chance(spot)) for number in range(dice.whole(2, 4))
+        f"n{number}": shape(
+            gpus,
+            spot=dice.chance(spot),
+            labels={RACK: dice.one_of(("a", "b"))} if dice.chance(racks) else {},
+            taints=[Taint(key=TAINT, value="yes")] if dice.chance(taints) else [],
+        )
+        for number in range(dice.whole(2, 4))
     }
     mixture = faults if faults is not None else drawn(dice)
     installation = install(
@@ -113,6 +121,8 @@ def _prepare(seed: int, faults: Faults | None, plans: Plans) -> tuple[Installati
         plans=plans,
     )
     known, cluster = installation.fold.known, installation.cluster
+    for node in cluster.nodes.values() if dice.chance(0.3) else ():
+        node.foreign = ForeignUse(gpus=dice.whole(0, gpus))
     users = Users(installation.client, cluster, known, jobs=dice.whole(2, 8))
     installation.world.surroundings.append(users)
     return installation, users

@@ -161,7 +161,7 @@ def _keeps_off(taint: Taint, demand: Demand) -> bool:
     )
 
 
-def _domain(node: str, shape: NodeShape, level: str) -> str | None:
-    if level == "node":
-        return node
-    return shape.zone if level == "zone" else shape.labels.get(level)
+def _domain(node: str, shape: NodeShape, level: str) -> tuple[str, str]:
+    """Return the domain of a node; without the label it is one of its own."""
+    value = shape.zone if level == "zone" else shape.labels.get(level)
+    return ("node", node) if level == "node" or value is None else ("level", value)
