@@ -14,6 +14,7 @@ import pytest
 
 from muster.cli.simulation.backend import SimBackend
 from muster.domain import evolve, facts, reasons
+from muster.domain.demand import Demand
 from muster.domain.edges import EDGES
 from muster.domain.facts import (
     Fact,
@@ -33,10 +34,10 @@ from muster.fault_tolerance.core import verdict
 from muster.log.memory import MemoryLog
 from muster.requeue import handlers as requeue_handlers
 from muster.requeue.core import decide
-from muster.scheduler.core import ground, placement, rank, rights, standing, upkeep
+from muster.scheduler.core import doors, ground, placement, rank, rights, standing, upkeep
 from muster.scheduler.core import round as scheduling
-from muster.scheduler.core.amounts import Room, room
-from muster.scheduler.core.board import Board
+from muster.scheduler.core.amounts import NOTHING, Room, room
+from muster.scheduler.core.board import Board, Left
 from muster.scheduler.core.snapshot import JobKey
 from muster.scheduler.cycle.fold import Fold
 
@@ -70,12 +71,12 @@ def a_taint_is_ignored(patch: Patch) -> None:
 
 
 def a_gang_is_spread_that_must_not_be(patch: Patch) -> None:
-    true = jobs.how_for
+    true = placement.how_for
 
     def how_for(demand: Demand, *args: Any) -> Any:
         return true(demand.model_copy(update={"locality": None}), *args)
 
-    patch.setattr(jobs, "how_for", how_for)
+    patch.setattr(scheduling, "how_for", how_for)
 
 
 def a_promise_is_given_away(patch: Patch) -> None:

@@ -15,6 +15,7 @@ from muster.domain.state import JobState
 CARD = 1000
 """Thousandths of one GPU."""
 
+
 @dataclass(frozen=True, slots=True)
 class Use:
     """What jobs have on one node. whole: GPUs that one worker has alone.

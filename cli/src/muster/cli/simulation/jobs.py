@@ -39,7 +39,7 @@ def random_spec(dice: Dice, number: int, nodes: Sequence[NodeShape]) -> dict[str
     }
     if tolerations:
         spec["tolerations"] = list(tolerations)
-    if not ray and dice.chance(0.3):
+    if not ray and dice.chance(0.4):
         spec["locality"] = _locality(dice, resource, usable)
     if dice.chance(0.6):
         spec["auto_queue"] = {
@@ -76,11 +76,16 @@ def _resource(dice: Dice, kind: str, nodes: Sequence[NodeShape]) -> dict[str, An
 
 def _locality(dice: Dice, resource: dict[str, Any], nodes: Sequence[NodeShape]) -> dict[str, Any]:
     """Return a wish for workers near to each other; required only where an empty pool has it."""
-    level = dice.one_of(("node", "zone", RACK))
-    domains = Counter(shape.labels.get(RACK, f"alone {n}") for n, shape in enumerate(nodes))
-    most = {"node": 1, "zone": len(nodes), RACK: max(domains.values())}[level]
-    mode = "required" if resource["replicas"] <= most and dice.chance(0.5) else "preferred"
-    return {"level": level, "mode": mode}
+    level = dice.one_of(("node", "zone", RACK, RACK))
+    if dice.chance(0.4):
+        return {"level": level, "mode": "preferred"}
+    if level == "node" and resource["gpus_per_replica"]:
+        gpus = min(shape.gpus for shape in nodes)
+        resource["gpus_per_replica"], resource["replicas"] = 1, dice.whole(1, gpus)
+    elif level == RACK:
+        racks = Counter(shape.labels.get(RACK, f"alone {n}") for n, shape in enumerate(nodes))
+        resource["replicas"] = max(racks.values())
+    return {"level": level, "mode": "required"}
 
 
 class RandomScripts:

@@ -59,6 +59,9 @@ def _needs(state: JobState) -> tuple[object, ...]:
         demand.resource_class,
         demand.guarantee,
         demand.node_policy,
+        demand.zone,
+        demand.locality,
+        demand.tolerations,
         state.avoid,
     )
 
