@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,7 +53,7 @@ class Stack:
             )
         return self.processes[name]
 
-    def _environment(self, home: Path) -> Mapping[str, str]:
+    def _environment(self, home: Path) -> dict[str, str]:
         own = {k: v for k, v in os.environ.items() if not k.startswith("MUSTER_")}
         return own | {
             "MUSTER_NATS_URL": self.url,

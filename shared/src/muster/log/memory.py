@@ -24,13 +24,17 @@ PAGE = 256
 
 
 class LogFault(StrEnum):
-    """What a hook may order for one operation."""
+    """What a hook may order for one operation.
+
+    late: nobody answers, and the write may arrive at the server some time later (`Store.land`).
+    """
 
     NONE = "none"
     STALE = "stale"
     LOST = "lost"
     UNKNOWN_STORED = "unknown_stored"
     UNKNOWN_LOST = "unknown_lost"
+    LATE = "late"
 
 
 class Hooks(Protocol):
@@ -73,6 +77,20 @@ class Store:
     entries: list[StoredEntry] = field(default_factory=list)
     heads: dict[str, list[int]] = field(default_factory=dict)
     alarms: dict[str, Alarm] = field(default_factory=dict)
+    under_way: list[Sequence[Append]] = field(default_factory=list)
+
+    def land(self, number: int) -> bool:
+        """Let a write that is still under way arrive; tell whether its conditions held then."""
+        arrived = self.under_way.pop(number)
+        if not all(self.holds(append.basis) for append in arrived if append.basis):
+            return False
+        for append in arrived:
+            self.put(append.event.subject, append.event.to_bytes(), conditioned=True)
+        return True
+
+    def holds(self, basis: Basis) -> bool:
+        """Tell whether what a write is based on is still the last fact."""
+        return self.head(basis.key.condition) == basis.seq
 
     def put(self, subject: str, body: bytes, *, conditioned: bool = False) -> StoredEntry:
         """Store a message as a server would: bytes in, whatever they are.
@@ -147,7 +165,9 @@ class MemoryLog:
         fault = await self._hooks.before("append")
         if fault is LogFault.LOST:
             raise UnknownOutcome("the write did not reach the log")
-        if fault is LogFault.UNKNOWN_LOST:
+        if fault is LogFault.LATE:
+            self._store.under_way.append([Append(event, based_on)])
+        if fault in {LogFault.UNKNOWN_LOST, LogFault.LATE}:
             return await self._resolve(event, based_on)
         self._check(based_on)
         entry = self._store.put(event.subject, event.to_bytes(), conditioned=True)
@@ -164,8 +184,8 @@ class MemoryLog:
         raise UnknownOutcome("the write timed out and has not appeared")
 
     def _check(self, basis: Basis) -> None:
-        head = self._store.head(basis.key.condition)
-        if head != basis.seq:
+        if not self._store.holds(basis):
+            head = self._store.head(basis.key.condition)
             raise Conflict(f"{basis.key.condition} is at {head}, not at {basis.seq}")
 
     async def append_all(
@@ -176,7 +196,9 @@ class MemoryLog:
         if len(everything) > MAX_BATCH:
             raise Permanent(f"a batch holds at most {MAX_BATCH} messages, not {len(everything)}")
         fault = await self._hooks.before("append_all")
-        if fault in {LogFault.LOST, LogFault.UNKNOWN_LOST}:
+        if fault is LogFault.LATE:
+            self._store.under_way.append(everything)
+        if fault in {LogFault.LOST, LogFault.UNKNOWN_LOST, LogFault.LATE}:
             raise UnknownOutcome("the batch timed out")
         for append in everything:
             if append.basis is not None:

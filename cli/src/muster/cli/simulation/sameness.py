@@ -49,7 +49,7 @@ class FreshDecidesTheSame(Invariant):
     def compare(self, world: World) -> None:
         """Compare every scheduler that is up with a fresh one at the same place of the log."""
         for process in world.processes:
-            living = _scheduler(process)
+            living = scheduler_of(process)
             if living is None or any("rounds" in task.name for task in process.tasks):
                 continue
             fresh = _read(world.store, living.position)
@@ -70,7 +70,7 @@ class FreshDecidesTheSame(Invariant):
                 raise self.broken(f"{process.name} would decide otherwise than a fresh one")
 
 
-def _scheduler(process: Process) -> Scheduler | None:
+def scheduler_of(process: Process) -> Scheduler | None:
     """Return the scheduler that a process runs, if it runs one and has read something."""
     if process.life is not Life.UP:
         return None
