@@ -39,6 +39,7 @@ BEHIND_UNFIT: Mapping[str, str] = {
 
 def beside(case: str, nodes: int) -> dict[str, object]:
     """Return the peers' figures for a case, as fields of its line; empty where there are none."""
+    found: dict[str, object]
     match case:
         case "b1" | "b2":
             found = {

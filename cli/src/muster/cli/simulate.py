@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated
@@ -17,6 +18,8 @@ from muster.cli.simulation.scenario import Scenario
 from muster.cli.simulation.scenario_files import BadScenario, read
 from muster.cli.simulation.scenario_runner import Differs, tell, tellings
 from muster.cli.simulation.scenario_twists import Twist
+from muster.cli.simulation.split_brain import Counts, simulate_split_brain
+from muster.cli.simulation.split_brain import Outcome as SplitOutcome
 from muster.cli.simulation.walks import Outcome, be_quiet, simulate_faults, walk
 from muster.cli.texts import say
 
@@ -56,6 +59,50 @@ def faults(
     _total(done, perf_counter() - began, as_json)
     if any(outcome.broken for outcome in done):
         raise typer.Exit(Exit.FAILED)
+
+
+@app.command("split-brain", help=say("help.simulate.split_brain"))
+def split_brain(
+    context: typer.Context,
+    rounds: Annotated[int, typer.Option(help=say("option.rounds"), min=1)] = 1000,
+    start: Annotated[int, typer.Option(help=say("option.first"), min=0)] = 0,
+    workers: Annotated[int, typer.Option(help=say("option.processes"), min=1)] = 1,
+) -> None:
+    """Exit 1 when an invariant was broken."""
+    be_quiet()
+    as_json = session_of(context).as_json
+    began, done = perf_counter(), list[SplitOutcome]()
+    for outcome in simulate_split_brain(rounds, start, workers=workers):
+        done.append(outcome)
+        if outcome.broken:
+            _show_split(outcome, as_json)
+    _split_total(done, perf_counter() - began, as_json)
+    if any(outcome.broken for outcome in done):
+        raise typer.Exit(Exit.FAILED)
+
+
+def _show_split(outcome: SplitOutcome, as_json: bool) -> None:
+    if as_json:
+        record = {"seed": outcome.seed, "broken": outcome.invariant, "text": outcome.text}
+        output.record({**record, "history": outcome.report})
+        return
+    steps, broken = outcome.counts.steps, outcome.invariant
+    text = say(
+        "simulate.broken", seed=outcome.seed, invariant=broken, step=steps, text=outcome.text
+    )
+    output.line(text)
+    for told in outcome.report:
+        output.line(f"  {told}")
+
+
+def _split_total(done: list[SplitOutcome], seconds: float, as_json: bool) -> None:
+    total = asdict(sum((outcome.counts for outcome in done), Counts()))
+    broken = sorted(outcome.seed for outcome in done if outcome.broken)
+    figures = {"seeds": len(done), **total, "seconds": round(seconds, 1)}
+    if as_json:
+        output.record({**figures, "broken": broken})
+        return
+    output.line(say("simulate.split_brain", **figures, broken=len(broken)))
 
 
 @app.command(help=say("help.simulate.scenarios"))

@@ -28,6 +28,7 @@ from muster.testing.cluster import Script, SimCluster, shape
 from muster.testing.dice import Dice
 from muster.testing.faults import CALM, Faults
 from muster.testing.gates import ProcessHooks
+from muster.testing.invariants.base import Fold, Invariant, Known
 from muster.testing.invariants.capacity import (
     BooksEqualFacts,
     GangsAreWhole,
@@ -35,7 +36,6 @@ from muster.testing.invariants.capacity import (
 )
 from muster.testing.invariants.life import NothingStaleCounts, OneWriter, WholeJobsLeave
 from muster.testing.invariants.preemption import GuaranteeIsKept, VictimsAreUseful
-from muster.testing.invariants.base import Fold, Invariant, Known
 from muster.testing.process import Life, Process, ServicePlan
 from muster.testing.steady import advance
 from muster.testing.violation import Violation
@@ -46,6 +46,7 @@ ROUNDS_A_WORLD = 50
 STEPS_A_ROUND = 400
 """A world in which nothing more is decided has no more rounds to give."""
 
+LOOK_EVERY = 25
 CALM_S = 60.0
 LATE_LANDS = 0.7
 PAUSES_S = (0.3, 1.0, 3.0, 10.0, 40.0)
@@ -70,7 +71,7 @@ _BATCHES = (Ended.WRITTEN, Ended.CONFLICT, Ended.UNKNOWN)
 
 @dataclass(frozen=True, slots=True)
 class RivalFaults(Faults):
-    """late: how likely a write is under way for a long time, and nobody knows what becomes of it."""
+    """late: how likely a write is under way for long, and nobody knows what becomes of it."""
 
     late: float = 0.0
 
@@ -128,7 +129,9 @@ class Rivals:
             yield Option(0.5, f"pause {process.name} for {seconds} s", act)
         if world.store.under_way:
             number = world.dice.whole(0, len(world.store.under_way) - 1)
-            yield Option(0.5, f"write {number} arrives or is lost", partial(self._end, world, number))
+            yield Option(
+                0.5, f"write {number} arrives or is lost", partial(self._end, world, number)
+            )
 
     def _end(self, world: World, number: int) -> None:
         if not world.dice.chance(LATE_LANDS):
@@ -204,10 +207,8 @@ class Pair:
         fold = Fold(known, [each(known) for each in only or WATCHED])
         self.rivals, lives = Rivals(), Lives(self.cluster, known)
         plan = ServicePlan("scheduler", _rival, 2)
-        surroundings = [self.rivals, lives]
-        self.world = World(
-            seed, [plan], faults=drawn(dice), surroundings=surroundings, watchers=[fold]
-        )
+        self.world = World(seed, [plan], faults=drawn(dice), watchers=[fold])
+        self.world.surroundings += [self.rivals, lives]
         self.two = 0
         lives.open(self.world)
 
@@ -241,7 +242,8 @@ def split_brain(
     pair, violation = Pair(seed, only), None
     try:
         while _sent(before) < rounds and pair.world.steps < STEPS_A_ROUND * rounds:
-            pair.step()
+            for _ in range(LOOK_EVERY):
+                pair.step()
         pair.settle()
     except Violation as error:
         violation = error
