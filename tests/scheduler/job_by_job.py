@@ -32,6 +32,7 @@ class JobByJob:
         self._waiting = sorted(snapshot.queued, key=lambda job: rank(job.state, policy))
         self._no_room: dict[Shape, Verdict] = {}
         self._no_way: dict[object, Level] = {}
+        self._never: dict[Shape, Verdict] = {}
         self.round.keep_up()
         for _ in range(2):
             if not self._go_through():
@@ -62,6 +63,8 @@ class JobByJob:
         return self._by_room(job, shape_of(job.state, self._policy))
 
     def _by_room(self, job: Listed, shape: Shape) -> Verdict | None:
+        if shape in self._never:
+            return self._never[shape]
         known = self._no_room.get(shape)
         if known is not None and self._nobody_may_leave(job, shape):
             return known
@@ -70,6 +73,7 @@ class JobByJob:
         if known is None:
             never = self.round.ground.fitting.never_fits(job.state)
             if never is not None:
+                self._never[shape] = never
                 return never
             short = self.round.place_free(job)
             if short is None:

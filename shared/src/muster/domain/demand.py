@@ -98,6 +98,9 @@ class Role(Frozen):
         return tuple(f"{self.name}-{index}" for index in range(self.replicas))
 
 
+_TIERS = {ResourceClass.IDLE: 0, ResourceClass.SPOT: 1}
+
+
 class QueueLimits(Frozen):
     """Auto-queue as the user set it: hours for each queueing (1-12), requeues (0-3)."""
 
@@ -157,4 +160,4 @@ class Demand(Frozen):
     @property
     def tier(self) -> int:
         """Order of being a victim: idle before spot before the rest (decision D3)."""
-        return {ResourceClass.IDLE: 0, ResourceClass.SPOT: 1}.get(self.resource_class, 2)
+        return _TIERS.get(self.resource_class, 2)

@@ -88,19 +88,45 @@ class Board:
         self._free: dict[str, Left] = {}
         self._freed: dict[str, dict[frozenset[JobKey], Left]] = {}
 
+    def fork(self) -> Board:
+        """Return a board that starts as this one stands. Cheap: they share what does not change."""
+        made = Board({})
+        made._capacity, made._foreign = self._capacity, self._foreign
+        made._claims, made._nodes = self._claims.copy(), self._nodes.copy()
+        made._free = self._free.copy()
+        return made
+
+    def refit(
+        self, capacity: Mapping[str, Amounts], foreign: Mapping[str, Amounts], gone: Iterable[str]
+    ) -> None:
+        """Take in nodes that came or changed, and those that are gone. The claims on nodes that
+        came must be made again."""
+        left = set(gone)
+        kept = {node: amounts for node, amounts in self._capacity.items() if node not in left}
+        others = {node: amounts for node, amounts in self._foreign.items() if node in kept}
+        self._capacity = {**kept, **capacity}
+        self._foreign = {n: a for n, a in others.items() if n not in capacity} | dict(foreign)
+        for node in left:
+            self._claims.pop(node, None)
+        for node in capacity:
+            self._claims.setdefault(node, {})
+        for node in (*left, *capacity):
+            self._forget(node)
+
     def claim(
         self, job: JobKey, taken: Mapping[str, Taken], waits: frozenset[JobKey] = NOBODY
     ) -> None:
         """Enter what a job has from now on. A node that the pool no longer has is remembered."""
         self._nodes[job] = tuple(sorted(taken))
         for node in self._known(job):
-            self._claims[node][job] = Claim(taken[node], waits)
+            # replaced, never changed: forks share what they have not replaced
+            self._claims[node] = {**self._claims[node], job: Claim(taken[node], waits)}
             self._forget(node)
 
     def drop(self, job: JobKey) -> None:
         """Take a job's claims away."""
         for node in self._known(job):
-            del self._claims[node][job]
+            self._claims[node] = {k: c for k, c in self._claims[node].items() if k != job}
             self._forget(node)
         self._nodes.pop(job, None)
 

@@ -117,10 +117,10 @@ class Book:
         """Yield the queued jobs, line by line."""
         return chain.from_iterable(line.waiters for line in self.lines.values())
 
-    def kinds(self) -> Iterator[tuple[JobState, int]]:
-        """Yield jobs, each with how many are like it."""
-        lines = ((line.waiters[0].read().state, len(line.waiters)) for line in self.lines.values())
-        return chain(lines, ((job.state, 1) for job in self.holding.values()))
+    def heads(self) -> Iterator[tuple[JobState, int]]:
+        """Yield the first of each line, with how many are in it."""
+        lines = self.lines.values()
+        return ((line.waiters[0].read().state, len(line.waiters)) for line in lines)
 
     def find(self, key: JobKey) -> Waiter | None:
         """Return a queued job. The first time is as much work as the queue is long."""

@@ -14,22 +14,26 @@ from muster.scheduler.core.snapshot import JobKey, Listed, Snapshot, Waiter, is_
 from muster.scheduler.core.verdicts import Plan, Waiting
 
 
-def next_at(snapshot: Snapshot, policy: Policy) -> datetime | None:
-    """Return the first instant from now on at which the same log would give another plan."""
+def next_at(snapshot: Snapshot, policy: Policy, holders: datetime | None) -> datetime | None:
+    """Return the first instant from now on at which the same log would give another plan.
+
+    holders: the first at which something about those who hold nodes changes by itself.
+    """
     now = snapshot.now
-    found = [at for at in instants(snapshot, policy) if at > now]
-    queued = snapshot.book.next_instant(now)
-    return min([*found, queued] if queued else found, default=None)
+    guards = (at for at in guards_end(snapshot.evictions, policy) if at > now)
+    others = (holders, snapshot.book.next_instant(now))
+    return min([*guards, *(at for at in others if at)], default=None)
 
 
 def instants(snapshot: Snapshot, policy: Policy) -> Iterator[datetime]:
     """Yield the instants at which others than the queue would give another plan by themselves."""
     for job in snapshot.holding:
-        yield from _instants(job, policy)
+        yield from instants_of(job, policy)
     yield from guards_end(snapshot.evictions, policy)
 
 
-def _instants(job: Listed, policy: Policy) -> Iterator[datetime]:
+def instants_of(job: Listed, policy: Policy) -> Iterator[datetime]:
+    """Yield the instants at which something about one that holds nodes changes by itself."""
     state = job.state
     plan = state.due(DeadlineKind.PLAN)
     if is_hold(state) and plan:
@@ -55,6 +59,8 @@ def owes_proof(made: Plan, cut: Collection[JobKey]) -> bool:
 def counts_for(made: Plan, cut: Collection[JobKey]) -> datetime:
     """Return the instant that the round may claim: none that an unreached job's deadline allows."""
     now = made.snapshot.now
+    if not cut and not made.unreached:
+        return now
     missed = [w.due for w in made.snapshot.book.overdue(now) if w.due and _missed(made, w, cut)]
     return min([now, *(deadline - timedelta(microseconds=1) for deadline in missed)])
 

@@ -7,44 +7,43 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+from muster.scheduler.core.holders import Holders
 from muster.scheduler.core.jobs import JobKey, Listed
 from muster.scheduler.core.leaving import Parting, seconds_left, worth_waiting
-from muster.scheduler.core.rank import level
+from muster.scheduler.core.rank import Level, level
 from muster.scheduler.core.rights import Bid, Rights
-from muster.scheduler.core.snapshot import Snapshot, is_hold
-from muster.scheduler.core.upkeep import may_be_told_to_leave
+from muster.scheduler.core.snapshot import Snapshot
 from muster.scheduler.core.victims import Candidate, candidate
 
 
 class Exits:
     """The jobs that hold something, by how they may go. looks: so many were looked at."""
 
-    def __init__(self, snapshot: Snapshot, rights: Rights) -> None:
-        self._snapshot, self._rights = snapshot, rights
-        self.leaving: dict[JobKey, Parting] = {}
-        self._touchable: dict[JobKey, Listed] = {}
+    def __init__(self, snapshot: Snapshot, rights: Rights, holders: Holders) -> None:
+        self._snapshot, self._rights, self._holders = snapshot, rights, holders
+        now = snapshot.now
+        self.leaving: dict[JobKey, Parting] = {
+            key: Parting(job, seconds_left(job.state, now))
+            for key, job in sorted(holders.leavers.items())
+            if worth_waiting(job.state, now)
+        }
+        self._spoken_for: set[JobKey] = set(snapshot.set_aside)
         self._leavers: dict[JobKey, Candidate] = {}
         self._victims: dict[Hashable, list[Candidate]] = {}
         self.looks = 0
 
-    def enter(self, job: Listed) -> None:
-        """Take in a job that holds something."""
-        state, now = job.state, self._snapshot.now
-        if worth_waiting(state, now):
-            self.leaving[job.key] = Parting(job, seconds_left(state, now))
-        elif job.key in self._snapshot.set_aside:
-            return
-        elif is_hold(state) or may_be_told_to_leave(state):
-            self._touchable[job.key] = job
-
     def leaves(self, job: Listed, seconds: int) -> None:
         """Note that a job was told to leave, within so many seconds."""
-        self._touchable.pop(job.key, None)
+        self._spoken_for.add(job.key)
         self.leaving[job.key] = Parting(job, seconds)
 
     def gone(self, job: Listed) -> None:
         """Note that a job holds nothing any more."""
-        self._touchable.pop(job.key, None)
+        self._spoken_for.add(job.key)
+
+    def reaches(self, job: Listed) -> Level:
+        """Return up to which level a job might send off others, whatever else protects them."""
+        return self._holders.top_below(self._rights.reach(job.state))
 
     def who_leaves(self) -> list[Candidate]:
         """Return who leaves whatever happens."""
@@ -60,11 +59,11 @@ class Exits:
         key = level(job.state), demand.resource_class, demand.guarantee, bid, own
         known = self._victims.get(key)
         if known is None or rights.change:
-            helpful = (c for c in self._touchable.values() if rights.may_take(job, c, bid))
+            stayers = self._holders.stayers.values()
+            helpful = (one for one in stayers if rights.may_take(job, one, bid))
             known = [candidate(other, self._snapshot.now, leaving=False) for other in helpful]
-            self.looks += len(self._touchable)
+            known.sort(key=lambda one: one.cost)
+            self.looks += len(stayers)
         # nobody becomes a victim in the course of a round, but some cease to be
-        self._victims[key] = sorted(
-            (one for one in known if one.key in self._touchable), key=lambda one: one.cost
-        )
+        self._victims[key] = [one for one in known if one.key not in self._spoken_for]
         return self._victims[key]

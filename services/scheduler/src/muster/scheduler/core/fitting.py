@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Hashable, Mapping
 
 from muster.domain.demand import Demand, LocalityMode, NodePolicyType
 from muster.domain.nodes import NodeState
 from muster.domain.state import JobState
-from muster.scheduler.core.amounts import of_shape, room
-from muster.scheduler.core.doors import Shut, barred, shut, wants_absent
+from muster.scheduler.core.amounts import Room, of_shape, room
+from muster.scheduler.core.doors import barred, shut, wants_absent
 from muster.scheduler.core.jobs import role_shape
 from muster.scheduler.core.placement import PLAIN, How, Shortfall, how_for, place
 from muster.scheduler.core.policy import Policy
-from muster.scheduler.core.rooms import Site, Sites, gathered
+from muster.scheduler.core.rooms import Sites
+from muster.scheduler.core.selections import Names, Opens, Selections, Wanted
 from muster.scheduler.core.snapshot import Snapshot
 from muster.scheduler.core.verdicts import Verdict, Waiting
 
 Shape = tuple[object, ...]
 """Equal for jobs that the same nodes would suit in the same way."""
-
-KNOWN_DOORS = 64
-"""So many selections of nodes are remembered at a time."""
 
 
 def shape_of(state: JobState, policy: Policy) -> Shape:
@@ -46,34 +44,36 @@ def doors_of(demand: Demand, policy: Policy) -> Hashable:
     )
 
 
-def reachable(nodes: Mapping[str, NodeState], demand: Demand) -> Iterator[tuple[str, NodeState]]:
-    """Yield the nodes worth looking at: of a `NodeIn` those that it names."""
+def among(demand: Demand) -> Names:
+    """Return the nodes worth looking at: of a `NodeIn` those that it names, else all (None)."""
     policy = demand.node_policy
     if policy is None or policy.type is not NodePolicyType.NODE_IN:
-        yield from nodes.items()
-        return
-    yield from ((name, nodes[name]) for name in sorted(set(policy.nodes)) if name in nodes)
+        return None
+    return tuple(sorted(set(policy.nodes)))
 
 
 class Fitting:
-    """The pool with every node empty. looks: how many nodes were looked at."""
+    """The pool with every node empty. selections: where there are some that remember it."""
 
-    def __init__(self, nodes: Mapping[str, NodeState], policy: Policy, snapshot: Snapshot) -> None:
-        self.looks = 0
+    def __init__(
+        self,
+        nodes: Mapping[str, NodeState],
+        policy: Policy,
+        snapshot: Snapshot,
+        selections: Selections | None = None,
+    ) -> None:
         self._nodes, self._policy, self._snapshot = nodes, policy, snapshot
-        self._present = frozenset(nodes)
-        self._rooms = {name: room(of_shape(node.shape)) for name, node in nodes.items()}
-        self._known: dict[Hashable, Sites] = {}
+        self._selections = selections or Selections(nodes)
 
     def never_fits(self, state: JobState) -> Verdict | None:
         """Say what keeps a job out even with every node empty and open, if anything does."""
         demand = state.demand
-        key = doors_of(demand, self._policy)
-        sites = self._empty(key, demand, lambda node: barred(node, demand, self._policy))
+        key = "ever", doors_of(demand, self._policy)
+        sites = self._empty(key, demand, lambda node: barred(node, demand, self._policy) is None)
         found = place(demand.roles, sites, how=self._how(demand))
         if not isinstance(found, Shortfall):
             return None
-        if absent := wants_absent(demand, self._present):
+        if absent := wants_absent(demand, frozenset(self._nodes)):
             return Verdict(Waiting.NODES_ABSENT, found, absent)
         return Verdict(Waiting.NEVER_FITS, found)
 
@@ -81,10 +81,12 @@ class Fitting:
         """Tell whether shut nodes keep a job out: the open ones are too few even if empty."""
         demand = state.demand
         blocked = self._snapshot.blocked(state)
-        key = (doors_of(demand, self._policy), avoided, blocked)
-        sites = self._empty(
-            key, demand, lambda node: shut(node, state, self._policy, avoided, blocked)
-        )
+        key = "empty", doors_of(demand, self._policy), avoided, blocked
+
+        def opens(node: NodeState) -> bool:
+            return shut(node, state, self._policy, avoided, blocked) is None
+
+        sites = self._empty(key, demand, opens)
         return isinstance(place(demand.roles, sites, how=self._how(demand)), Shortfall)
 
     def _how(self, demand: Demand) -> How:
@@ -110,18 +112,8 @@ class Fitting:
         node = self._nodes.get(name)
         return node is not None and node.since > state.since
 
-    def _empty(
-        self, key: Hashable, demand: Demand, closed: Callable[[NodeState], Shut | None]
-    ) -> Sites:
-        if key not in self._known:
-            if len(self._known) >= KNOWN_DOORS:
-                self._known.clear()
-            listed = list(reachable(self._nodes, demand))
-            self.looks += len(listed)
-            self._known[key] = gathered(
-                Site(name, node.shape, self._rooms[name])
-                for name, node in listed
-                if closed(node) is None
-            )
-        self.looks += len(self._known[key].every.names)
-        return self._known[key]
+    def _empty(self, key: Hashable, demand: Demand, opens: Opens) -> Sites:
+        return self._selections.get(Wanted(key, opens, self._room, among=among(demand)))
+
+    def _room(self, node: str) -> Room:
+        return room(of_shape(self._nodes[node].shape))

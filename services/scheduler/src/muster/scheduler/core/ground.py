@@ -5,74 +5,74 @@ The one place where the doors of a line are decided. Knows the board; moves noth
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable
 
 from muster.domain.nodes import NodeState
 from muster.domain.state import JobState
+from muster.scheduler.core.amounts import Room
 from muster.scheduler.core.board import Board
 from muster.scheduler.core.doors import second_choice, shut
-from muster.scheduler.core.fitting import KNOWN_DOORS, Fitting, doors_of, reachable
+from muster.scheduler.core.fitting import Fitting, among, doors_of
 from muster.scheduler.core.jobs import JobKey
+from muster.scheduler.core.memory import Memory
 from muster.scheduler.core.policy import Policy
-from muster.scheduler.core.rooms import Kind, Known, Moved, Site, Sites, gathered
+from muster.scheduler.core.rank import Level
+from muster.scheduler.core.rooms import Kind, Moved, Sites
+from muster.scheduler.core.selections import Wanted
 from muster.scheduler.core.snapshot import Snapshot
 
 
 class Ground:
     """The nodes of a pool during one round. looks: so many of them were looked at."""
 
-    def __init__(
-        self, nodes: Mapping[str, NodeState], board: Board, policy: Policy, snapshot: Snapshot
-    ) -> None:
-        self.fitting = Fitting(nodes, policy, snapshot)
-        self._nodes, self._board, self._policy = nodes, board, policy
+    def __init__(self, memory: Memory, board: Board, policy: Policy, snapshot: Snapshot) -> None:
+        self._memory, self._board, self._policy = memory, board, policy
         self._snapshot = snapshot
+        self._selections = memory.selections
+        self._before = self._selections.looks
         self._looks = 0
-        self._known: dict[Hashable, Known] = {}
-        self._touched: list[str] = []
+        self.fitting = Fitting(memory.nodes, policy, snapshot, self._selections)
 
     @property
     def looks(self) -> int:
         """Return how many nodes, or groups of equal ones, were looked at so far."""
-        return self._looks + self.fitting.looks
+        return self._looks + self._selections.looks - self._before
 
     def touch(self, nodes: Iterable[str]) -> None:
         """Note that the board has changed there."""
-        self._touched += nodes
+        self._memory.touch(nodes)
 
     def open_to(self, state: JobState, *, avoiding: bool = True) -> Sites:
         """Return the nodes that a job may use now; not avoiding: those it should avoid too."""
         avoided = self.fitting.avoided_by(state) if avoiding else frozenset[str]()
-        key = (
-            doors_of(state.demand, self._policy),
-            avoided,
-            self._snapshot.blocked(state),
-            frozenset(state.avoid),
-            state.demand.tier < 2,
-        )
-        if key not in self._known:
-            if len(self._known) >= KNOWN_DOORS:
-                self._known.clear()
-            self._known[key] = Known(self._gather(state, avoided), len(self._touched))
-        return self._fresh(self._known[key])
-
-    def _fresh(self, known: Known) -> Sites:
-        for node in dict.fromkeys(self._touched[known.upto :]):
-            if node in self._nodes:
-                known.sites.enter(node, self._board.free(node))
-        known.upto = len(self._touched)
-        self._looks += len(known.sites.every.names)
-        return known.sites
-
-    def _gather(self, state: JobState, avoided: frozenset[str]) -> Sites:
-        listed = list(reachable(self._nodes, state.demand))
         blocked = self._snapshot.blocked(state)
-        self._looks += len(listed)
-        return gathered(
-            Site(name, node.shape, self._board.free(name), second_choice(node, state))
-            for name, node in listed
-            if shut(node, state, self._policy, avoided, blocked) is None
-        )
+
+        def opens(node: NodeState) -> bool:
+            return shut(node, state, self._policy, avoided, blocked) is None
+
+        def second(node: NodeState) -> bool:
+            return second_choice(node, state)
+
+        doors = doors_of(state.demand, self._policy)
+        key = "open", doors, avoided, blocked, frozenset(state.avoid), state.demand.tier < 2
+        names = among(state.demand)
+        return self._selections.get(Wanted(key, opens, self._board.free, second, names))
+
+    def at_best(self, state: JobState, top: Level) -> Sites:
+        """Return the nodes as they would be if all were gone who leave or may be sent off, up to
+        a level: more room than any search can find."""
+        avoided, blocked = self.fitting.avoided_by(state), self._snapshot.blocked(state)
+        holders = self._memory.holders
+
+        def opens(node: NodeState) -> bool:
+            return shut(node, state, self._policy, avoided, blocked) is None
+
+        def free(node: str) -> Room:
+            there = self._board.claimants(node)
+            return self._board.free(node, frozenset(k for k in there if holders.may_go(k, top)))
+
+        key = "best", doors_of(state.demand, self._policy), avoided, blocked, top
+        return self._selections.get(Wanted(key, opens, free, among=among(state.demand)))
 
     def without(self, sites: Sites, gone: frozenset[JobKey]) -> Moved:
         """Return the nodes that would have another room if some jobs were gone."""

@@ -5,12 +5,13 @@ A pure function of nodes and jobs, so that the same snapshot always gives the sa
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from muster.domain.demand import ResourceClass, Role
 from muster.domain.nodes import NodeState
 from muster.domain.state import JobState
-from muster.scheduler.core.amounts import Need, of_role, of_shape
+from muster.scheduler.core.amounts import Amounts, Need, of_role, of_shape
 from muster.scheduler.core.scoring import Market, usual
 
 Asked = tuple[Need, frozenset[str] | None]
@@ -22,14 +23,33 @@ def market_of(nodes: Iterable[NodeState], jobs: Iterable[tuple[JobState, int]]) 
 
     jobs: each stands for so many equal ones.
     """
+    return market(
+        stock_of((node.shape.gpu_model, of_shape(node.shape)) for node in nodes), counted(jobs)
+    )
+
+
+class Stock(NamedTuple):
+    """What a pool has: cards by model, and the most cores and cards of one node."""
+
+    cards: tuple[tuple[str, int], ...]
+    most_cpus: int
+    most_gpus: int
+
+
+def stock_of(nodes: Iterable[tuple[str, Amounts]]) -> Stock:
+    """Return what a pool has. nodes: the model of each, and what it offers."""
     cards: dict[str, int] = {}
     most_cpus = most_gpus = 1
-    for node in nodes:
-        amounts = of_shape(node.shape)
-        cards[node.shape.gpu_model] = cards.get(node.shape.gpu_model, 0) + amounts.gpus
+    for model, amounts in nodes:
+        cards[model] = cards.get(model, 0) + amounts.gpus
         most_cpus, most_gpus = max(most_cpus, amounts.cpus), max(most_gpus, amounts.gpus)
-    shapes = usual((need, models, n) for (need, models), n in counted(jobs).items())
-    return Market(shapes, tuple(sorted(cards.items())), most_cpus, most_gpus)
+    return Stock(tuple(sorted(cards.items())), most_cpus, most_gpus)
+
+
+def market(stock: Stock, workers: Mapping[Asked, int]) -> Market:
+    """Put together what a pool has and runs."""
+    shapes = usual((need, models, n) for (need, models), n in workers.items())
+    return Market(shapes, *stock)
 
 
 def counted(jobs: Iterable[tuple[JobState, int]]) -> dict[Asked, int]:

@@ -106,6 +106,16 @@ def place(
     return _place(roles, sites.every, moved, how)
 
 
+def could_hold(roles: Sequence[Role], rooms: Rooms) -> bool:
+    """Tell whether there is room for each role alone: if not, there is none for all of them."""
+    asked = (Asked(role, of_role(role)) for role in roles if role.replicas)
+    return all(
+        sum(each.count(kind) * len(names) for kind, names in rooms.names.items())
+        >= each.role.replicas
+        for each in asked
+    )
+
+
 class Asked(NamedTuple):
     """A role, with what one worker of it needs."""
 

@@ -31,6 +31,6 @@ def plan(snapshot: Snapshot, policy: Policy) -> Plan:
         moves=tuple(queue.round.moves),
         verdicts=queue.verdicts,
         board=queue.round.board,
-        next_at=clocks.next_at(snapshot, policy),
+        next_at=clocks.next_at(snapshot, policy, queue.round.next_instant),
         cursor=queue.cursor,
     )

@@ -116,6 +116,8 @@ class Queue:
         if line not in self._shapes:
             self._shapes[line] = self._shape(job.state)
         shape = self._shapes[line]
+        if (never := self._never.get(shape)) is not None:
+            return never
         known = self._no_room.get(shape)
         if known is not None and self._is_final(job, shape):
             return known

@@ -19,7 +19,7 @@ from muster.domain.phases import Phase
 from muster.domain.state import JobState
 from muster.scheduler.core.policy import Policy
 from muster.scheduler.core.quota import Ledger, Models, owns
-from muster.scheduler.core.rank import level, shielded
+from muster.scheduler.core.rank import Level, level, shielded
 from muster.scheduler.core.snapshot import Eviction, JobKey, Listed, Snapshot, is_hold
 
 MINUTE = timedelta(minutes=1)
@@ -158,6 +158,11 @@ class Rights:
             return [Bid(owned, owner=True)]
         could = self._ledger.could_own(state)
         return [Bid(), Bid(could, owner=True)] if could else [Bid()]
+
+    def reach(self, state: JobState) -> Level | None:
+        """Return the level under which all are whom a job might send off; None = of any level."""
+        owner = self._ledger.active and owns(state)
+        return None if owner or state.demand.guarantee else level(state)
 
     def may_take(self, job: Listed, other: Listed, bid: Bid) -> bool:
         """Tell whether a job may send off another one now."""

@@ -25,6 +25,9 @@ another one. A node without a label is a domain of its own."""
 
 ZONE = "zone"
 
+REMEMBERED = 10_000
+"""After so many changes it is less work to score all kinds anew."""
+
 
 @dataclass(frozen=True, slots=True)
 class Site:
@@ -60,7 +63,7 @@ def domain_of(node: str, shape: NodeShape, levels: Levels) -> Domain:
 
 
 class Rooms:
-    """Nodes by kind. They change kind, but none is added or taken away."""
+    """Nodes by kind. shapes: of the nodes, and perhaps of others."""
 
     def __init__(
         self, kinds: Mapping[str, Kind], shapes: Mapping[str, NodeShape] | None = None
@@ -69,7 +72,7 @@ class Rooms:
         self.names: dict[Kind, list[str]] = {}
         for node in sorted(kinds):
             self.names.setdefault(kinds[node], []).append(node)
-        self._shapes = shapes or {}
+        self.shapes = dict(shapes or {})
         self._parts: dict[Levels, dict[Domain, Rooms]] = {}
         self._homes: dict[Levels, dict[str, Domain]] = {}
         self._changed: list[str] = []
@@ -91,10 +94,38 @@ class Rooms:
         for levels, homes in self._homes.items():
             self._parts[levels][homes[node]].enter(node, free)
 
+    def admit(self, node: str, kind: Kind, shape: NodeShape) -> None:
+        """Add a node."""
+        self.kinds[node], self.shapes[node] = kind, shape
+        insort(self.names.setdefault(kind, []), node)
+        self._unpart(node)
+
+    def expel(self, node: str) -> None:
+        """Take a node away, if it is there."""
+        kind = self.kinds.pop(node, None)
+        if kind is None:
+            return
+        names = self.names[kind]
+        del names[bisect_left(names, node)]
+        if not names:
+            del self.names[kind]
+        self._unpart(node)
+
+    def _unpart(self, node: str) -> None:
+        if self._rankings:
+            self._changed.append(node)
+        self._parts.clear()
+        self._homes.clear()
+
+    def forget_scores(self) -> None:
+        """Forget which nodes were the best."""
+        self._rankings.clear()
+        self._changed.clear()
+
     def parts(self, levels: Levels) -> Mapping[Domain, Rooms]:
         """Return the nodes of each domain of the last of these levels."""
         if levels not in self._parts:
-            homes = {node: domain_of(node, self._shapes[node], levels) for node in self.kinds}
+            homes = {node: domain_of(node, self.shapes[node], levels) for node in self.kinds}
             inside: dict[Domain, dict[str, Kind]] = {}
             for node in sorted(homes):
                 inside.setdefault(homes[node], {})[node] = self.kinds[node]
@@ -111,6 +142,8 @@ class Rooms:
 
         key: equal for equal scores. Kinds are scored once, and again when they come anew.
         """
+        if len(self._changed) > REMEMBERED:
+            self.forget_scores()
         ranking = self._rankings.get(key)
         if ranking is None:
             ranking = self._rankings[key] = _Ranking(score, self, len(self._changed))
@@ -138,9 +171,8 @@ class _Ranking:
         """Take in the nodes that have changed since."""
         kinds, score = self._rooms.kinds, self._score
         for node in dict.fromkeys(changed[self._upto :]):
-            kind = kinds[node]
-            worth = score(kind)
-            if worth is not None:
+            kind = kinds.get(node)
+            if kind is not None and (worth := score(kind)) is not None:
                 heappush(self._heap, (worth, node, kind))
         self._upto = len(changed)
 
@@ -149,7 +181,7 @@ class _Ranking:
         heap, kinds, names = self._heap, self._rooms.kinds, self._rooms.names
         while heap:
             worth, node, kind = heap[0]
-            if kinds[node] == kind:
+            if kinds.get(node) == kind:
                 return node
             heappop(heap)
             if kind in names:
@@ -207,14 +239,6 @@ class Sites:
         self.every.enter(node, free)
         if self.first is not None:
             self.first.enter(node, free)
-
-
-@dataclass(slots=True)
-class Known:
-    """Nodes for jobs of one kind. upto: so many of the changes on the board are entered."""
-
-    sites: Sites
-    upto: int
 
 
 def gathered(sites: Iterable[Site]) -> Sites:

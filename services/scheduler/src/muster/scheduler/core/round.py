@@ -20,21 +20,26 @@ from muster.domain.facts import (
 )
 from muster.domain.nodes import NodeState
 from muster.domain.state import JobState, Wait
-from muster.scheduler.core.amounts import of_foreign, of_shape
-from muster.scheduler.core.board import NOBODY, Board, claim_on, claimed_by
-from muster.scheduler.core.doors import is_there
+from muster.scheduler.core.board import NOBODY, claim_on
 from muster.scheduler.core.exits import Exits
 from muster.scheduler.core.ground import Ground
 from muster.scheduler.core.jobs import JobKey, Listed
-from muster.scheduler.core.market import market_of
-from muster.scheduler.core.placement import UNCHANGED, How, Placed, Shortfall, how_for, place
+from muster.scheduler.core.memory import Memory
+from muster.scheduler.core.placement import (
+    UNCHANGED,
+    How,
+    Placed,
+    Shortfall,
+    could_hold,
+    how_for,
+    place,
+)
 from muster.scheduler.core.policy import Policy
 from muster.scheduler.core.quota import Ledger, Models, Short, narrowed, owns
 from muster.scheduler.core.rank import level
 from muster.scheduler.core.rights import Bid, Rights
 from muster.scheduler.core.rooms import Sites
-from muster.scheduler.core.scoring import taste
-from muster.scheduler.core.snapshot import Snapshot, is_hold
+from muster.scheduler.core.snapshot import Snapshot
 from muster.scheduler.core.upkeep import awaited_by, upkeep
 from muster.scheduler.core.verdicts import Decision, Move
 from muster.scheduler.core.victims import Candidate, Exit, Search, Way, find_way
@@ -49,35 +54,25 @@ class Round:
 
     def __init__(self, snapshot: Snapshot, policy: Policy) -> None:
         self.snapshot, self.policy = snapshot, policy
-        self.nodes: Mapping[str, NodeState] = {
-            node.node: node
-            for node in sorted(snapshot.nodes, key=lambda node: node.node)
-            if is_there(node)
-        }
-        self.board = Board(
-            {name: of_shape(node.shape) for name, node in self.nodes.items()},
-            {name: of_foreign(node.foreign) for name, node in self.nodes.items() if node.foreign},
-        )
-        self.taste = taste(policy.placement, market_of(self.nodes.values(), snapshot.book.kinds()))
-        self.ground = Ground(self.nodes, self.board, policy, snapshot)
+        memory = self._memory = snapshot.memory or Memory()
+        memory.recall(snapshot, policy)
+        self.nodes: Mapping[str, NodeState] = memory.nodes
+        self.board, self.taste = memory.board.fork(), memory.taste
+        self.ground = Ground(memory, self.board, policy, snapshot)
         self.ledger = Ledger(snapshot)
         self.rights = Rights(snapshot, policy, self.ledger)
-        self.exits = Exits(snapshot, self.rights)
+        self.exits = Exits(snapshot, self.rights, memory.holders)
+        self.next_instant = memory.holders.next_instant(snapshot.now)
         self.moves: list[Move] = []
         self.size = 0
-        self._holding = {job.key: job for job in sorted(snapshot.holding, key=lambda j: j.key)}
-        for job in self._holding.values():
-            self._enter(job)
+        if self.ledger.active:
+            self._open_books()
 
-    def _enter(self, job: Listed) -> None:
-        state = job.state
-        awaited = awaited_by(state, self._holding) if is_hold(state) else []
-        waits = frozenset(v.key for v in awaited)
-        self.board.claim(job.key, claimed_by(state), waits)
-        self.ledger.claim(state, state.held, waits)
-        self.exits.enter(job)
-        if job.key in self.exits.leaving:
-            self.ledger.leave(job.key)
+    def _open_books(self) -> None:
+        for key, job in self.snapshot.book.holding.items():
+            self.ledger.claim(job.state, job.state.held, self._memory.waits(job))
+            if key in self.exits.leaving:
+                self.ledger.leave(key)
 
     @property
     def looks(self) -> int:
@@ -93,13 +88,13 @@ class Round:
 
     def keep_up(self) -> None:
         """Do what is owed to jobs that hold something, as far as one round can."""
-        every = {node.node: node for node in self.snapshot.nodes}
-        for job in self._holding.values():
+        holders, every = self._memory.holders, self._memory.every
+        concerned = {*holders.holds, *holders.on(self._memory.troubled)}
+        for key in sorted(concerned - self.snapshot.set_aside):
             if self.size >= self.policy.max_decisions:
                 return
-            if job.key in self.snapshot.set_aside:
-                continue
-            awaited = awaited_by(job.state, self._holding)
+            job = holders.all[key]
+            awaited = awaited_by(job.state, holders.all)
             fact = upkeep(job, every, awaited, self.snapshot.now)
             if fact is not None:
                 self.decide(Decision(job.key, fact))
@@ -167,6 +162,9 @@ class Round:
 
         Nobody is sent off for a job that has a place without: it then takes what it avoids.
         """
+        best = self.ground.at_best(job.state, self.exits.reaches(job))
+        if not could_hold(job.state.demand.roles, best.every):
+            return Search.NO_WAY
         sites = self.ground.open_to(job.state)
         for bid in self.rights.bids(job.state):
             candidates = self.exits.who_leaves() + self.exits.who_may_go(job, bid)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from muster.domain.causes import EvictionCause
 from muster.domain.nodes import NodeState
@@ -14,6 +15,9 @@ from muster.domain.tenants import TenantView
 from muster.scheduler.core.book import Book
 from muster.scheduler.core.jobs import JobKey, Listed, Waiter, key_of
 from muster.scheduler.core.runtimes import UNTAUGHT, Runtimes
+
+if TYPE_CHECKING:
+    from muster.scheduler.core.memory import Memory
 
 __all__ = [
     "Book",
@@ -56,6 +60,7 @@ class Snapshot:
     `book`. cursor: the first in line where a sweep that was cut goes on.
 
     runtimes: how long jobs ran that have succeeded.
+    memory: what rounds on snapshots like this one remember, if there were some.
     set_aside: jobs about which a decision could not be written: counted, and left alone.
     tenants: what is recorded of their shares and block lists. evictions: for the sake of others,
     in this pool, the newest last; how far back, the fold decides.
@@ -73,6 +78,7 @@ class Snapshot:
     tenants: Mapping[str, TenantView] = field(default_factory=dict)
     evictions: tuple[Eviction, ...] = ()
 
+    memory: Memory | None = field(default=None, compare=False, repr=False)
     book: Book = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -15,7 +15,7 @@ from muster.domain.deadlines import passed
 from muster.domain.demand import ResourceClass
 from muster.domain.edges import may_follow
 from muster.domain.facts import Fact, GraceShortened, Preempted, Unscheduled, Withdrawal
-from muster.domain.nodes import NodeCondition, NodeState
+from muster.domain.nodes import NodeCondition, NodeState, TaintEffect
 from muster.domain.phases import Phase
 from muster.domain.state import DeadlineKind, JobState
 from muster.scheduler.core.doors import drives_out, keeps_off
@@ -39,6 +39,13 @@ def upkeep(
     if may_follow("grace_shortened", state.phase):
         return _nearer(state, under)
     return None
+
+
+def is_troubled(node: NodeState) -> bool:
+    """Tell whether somebody may have to leave a node, but for placements on paper."""
+    shape = node.shape
+    drives_out = any(taint.effect is TaintEffect.NO_EXECUTE for taint in shape.taints)
+    return node.condition is not NodeCondition.READY or node.draining or drives_out
 
 
 def may_be_told_to_leave(state: JobState) -> bool:

@@ -20,6 +20,7 @@ from muster.domain.tenants import TenantView
 from muster.log import Recorded, Unreadable
 from muster.scheduler.core.book import Register
 from muster.scheduler.core.jobs import JobKey, key_of, line_of
+from muster.scheduler.core.memory import Memory
 from muster.scheduler.core.runtimes import UNTAUGHT, Runtimes
 from muster.scheduler.core.snapshot import Eviction, LastRound, Snapshot
 from muster.scheduler.cycle.kept import Kept, Shelf
@@ -39,6 +40,7 @@ class PoolFold:
     jobs: dict[JobKey, Kept] = field(default_factory=dict)
     register: Register = field(default_factory=Register)
     shelf: Shelf = field(default_factory=Shelf)
+    memory: Memory = field(default_factory=Memory)
     nodes: dict[str, Recorded] = field(default_factory=dict)
     epoch: Recorded | None = None
     epoch_head: int = 0
@@ -75,6 +77,7 @@ class PoolFold:
             runtimes=self.runtimes,
             tenants=dict(self.tenants),
             evictions=tuple(self.evictions),
+            memory=self.memory,
         )
 
     def note_job(self, recorded: Recorded, stay: int | None = None) -> None:
