@@ -13,6 +13,7 @@ from muster.cli.views.explanation import explanation, explanation_document
 from muster.cli.views.job import job_in_full, job_view
 from muster.cli.views.jobs import job_document, job_table
 from muster.cli.views.nodes import node_document, node_table, uses
+from muster.cli.views.shares import block_document, block_lists, share_document, shares
 from muster.cli.views.stock import item_document, shelf
 from muster.cli.views.timeline import event_document, event_line, timeline
 from muster.contracts.events import job_event
@@ -30,6 +31,7 @@ from muster.domain.nodes import (
 from muster.domain.pools import PoolSummary, WaitingJob
 from muster.domain.state import JobState
 from muster.domain.stock import StockChanged
+from muster.domain.tenants import BlocklistSet, QuotaSet, Share, TenantView
 from muster.log import Recorded
 from tests.support.lives import START, Life, auto_queue, spec
 
@@ -241,3 +243,36 @@ def test_stock_tells_none_left_from_not_offered() -> None:
     known, unspoken = shelf([spoken("C", 3)], [node], []), shelf([], [node], [])
     assert [known[0].available, unspoken[0].available] == [3, 4]
     assert item_document(unspoken[0])["status"] == "unknown"
+
+
+# --- shares and block lists ----------------------------------------------------------------------
+
+
+def test_shares_tell_what_is_used_and_what_is_borrowed() -> None:
+    share = Share(pool="default", gpu_model="H100", guaranteed=2, ceiling=8)
+    quota = QuotaSet(by="op", request="q", shares=(share,))
+    shape = NodeShape(gpus=8, gpu_model="H100", cpus=8, memory_mib=64)
+    state = Life().running().state
+    nodes = [
+        evolve_node(None, NodeJoined(pool=state.pool, node=name, cluster="c1", shape=shape), START)
+        for name in state.held
+    ]
+    mine = shares({state.tenant: TenantView(quota=quota)}, nodes, [state])
+    assert [(one.used, one.borrowed) for one in mine] == [
+        (state.demand.gpus, max(0, state.demand.gpus - 2))
+    ]
+    other = shares({"other": TenantView(quota=quota)}, nodes, [state])
+    found = {one.tenant: share_document(one) for one in other}
+    assert found["other"]["used"] == 0
+    assert found[state.tenant]["guaranteed"] is None
+    assert found[state.tenant]["borrowed"] == state.demand.gpus
+    assert shares({}, nodes, [state]) == []
+
+
+def test_block_lists_of_tenants_come_before_those_of_their_users() -> None:
+    fact = BlocklistSet(by="op", request="b", nodes={"p": ("n2",)}, users={"ann": {"p": ("n1",)}})
+    found = [block_document(one) for one in block_lists({"acme": TenantView(blocklist=fact)})]
+    assert found == [
+        {"tenant": "acme", "user": None, "pool": "p", "nodes": ["n2"]},
+        {"tenant": "acme", "user": "ann", "pool": "p", "nodes": ["n1"]},
+    ]

@@ -28,6 +28,7 @@ from muster.domain.nodes import NodeState
 from muster.domain.pools import PoolSummary
 from muster.domain.state import JobState
 from muster.domain.stock import StockChanged
+from muster.domain.tenants import TenantView
 from muster.log import Recorded
 from muster.log.jetstream import JetStreamLog
 
@@ -74,6 +75,10 @@ class Reach:
     async def nodes(self, pool: str | None = None) -> list[NodeState]:
         """Return every node as it stands."""
         return await self._client.nodes(pool)
+
+    async def tenants(self, tenant: str | None = None) -> dict[str, TenantView]:
+        """Return the shares and block lists that are recorded, by tenant."""
+        return await self._client.tenants(tenant)
 
     async def stock(self, pool: str | None = None) -> list[StockChanged]:
         """Return the spot stock as it stands."""

@@ -29,6 +29,8 @@ PANELS: dict[str, tuple[str, ...]] = {
         "nodes",
         "node",
         "stock",
+        "quota",
+        "block",
         "parked",
         "doctor",
         "snapshot",

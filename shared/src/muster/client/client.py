@@ -22,13 +22,14 @@ from muster.client.answers import Answers, Message
 from muster.client.current import JobStatus
 from muster.contracts import subjects
 from muster.contracts.alarms import LogLines
-from muster.contracts.events import NodeData, StockData, UnreadableEvent, read_event
+from muster.contracts.events import NodeData, StockData, TenantData, UnreadableEvent, read_event
 from muster.contracts.queries import ExplainJob, FitJob, Priority, Query, QueryAnswer
 from muster.contracts.requests import Answer, Request
 from muster.domain.errors import Permanent, Temporary
 from muster.domain.nodes import NodeState
 from muster.domain.pools import PoolSummary, RoundDecided
 from muster.domain.stock import StockChanged
+from muster.domain.tenants import TenantView
 from muster.log import Recorded, Unreadable
 from muster.log.jetstream import JetStreamLog
 
@@ -215,6 +216,20 @@ class MusterClient:
             if isinstance(data, StockData) and isinstance(data.detail, StockChanged):
                 found.append(data.detail)
         return sorted(found, key=lambda item: (item.pool, item.zone, item.gpu_model))
+
+    async def tenants(self, tenant: str | None = None) -> dict[str, TenantView]:
+        """Return the shares and block lists of a tenant, or of all of which any are recorded."""
+        pattern = subjects.tenants_pattern(tenant)
+        found: dict[str, TenantView] = {}
+        for message in await current.newest(self.connection, Stream.EVENTS, pattern):
+            try:
+                data = read_event(message.subject, message.data).data
+            except UnreadableEvent:
+                continue
+            if isinstance(data, TenantData):
+                name = subjects.parse(message.subject).names[0]
+                found[name] = found.get(name, TenantView()).after(data.detail)
+        return {name: found[name] for name in sorted(found)}
 
     async def pool(self, pool: str) -> PoolSummary | None:
         """Return what the last placement round said of a pool; None before the first one."""

@@ -162,6 +162,11 @@ def nodes_pattern(pool: str | None = None) -> str:
     return ALL_NODES if pool is None else f"pools.{token(pool)}.nodes.>"
 
 
+def tenants_pattern(tenant: str | None = None) -> str:
+    """Every fact about a tenant, or about all."""
+    return f"tenants.{_or_any(tenant)}.*"
+
+
 def stock_pattern(pool: str | None = None) -> str:
     """Every item of spot stock of a pool, or of all."""
     return ALL_STOCK if pool is None else f"pools.{token(pool)}.stock.*"

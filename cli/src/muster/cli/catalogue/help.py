@@ -72,6 +72,47 @@ HELP: dict[str, tuple[str, str]] = {
         "输出任务事件；加 -f 持续跟随。",
     ),
     "help.nodes": ("List nodes and who uses them.", "列出节点及其使用情况。"),
+    "help.quota": (
+        "Shares of tenants: what is guaranteed to each, and how much it may hold.",
+        "租户配额：保障份额与使用上限。",
+    ),
+    "help.quota.show": (
+        "List shares, and how much of them is used; also those that use more than theirs.",
+        "列出各租户的份额与使用情况（含超额借用者）。",
+    ),
+    "help.quota.set": (
+        "Set a tenant's share of one GPU model; its shares of other models stay.",
+        "设置租户某一 GPU 型号的份额；其他型号保持不变。",
+    ),
+    "help.quota.clear": (
+        "Take all shares of a tenant away: it has no limits and no guarantee any more.",
+        "删除租户的全部份额：不再有上限与保障。",
+    ),
+    "help.block": (
+        "Block lists: nodes that jobs of a tenant, or of one of its users, stay off.",
+        "屏蔽列表：租户或其用户的任务不得使用的节点。",
+    ),
+    "help.block.show": ("List them.", "列出屏蔽列表。"),
+    "help.block.add": (
+        "Keep new work of a tenant off these nodes; what runs there stays.",
+        "租户的新任务不再使用这些节点；已在运行的任务不受影响。",
+    ),
+    "help.block.remove": ("Let it use these nodes again.", "恢复使用这些节点。"),
+    "option.share.pool": ("Pool of the share.", "份额所属资源池。"),
+    "option.share.model": ("The GPU model, as nodes name it.", "GPU 型号（与节点一致）。"),
+    "option.share.guaranteed": (
+        "GPUs that are always there for the tenant; others borrow what it leaves idle.",
+        "始终保障该租户的 GPU 数；空闲部分可被其他租户借用。",
+    ),
+    "option.share.ceiling": (
+        "The most that all its jobs together may hold; left out: no limit.",
+        "该租户全部任务可占用的上限；不填则不限。",
+    ),
+    "option.block.user": ("Only for this user of the tenant.", "仅针对该租户的某一用户。"),
+    "option.block.pool": ("Pool of the nodes.", "节点所属资源池。"),
+    "argument.tenant": ("Name of the tenant.", "租户名称。"),
+    "argument.tenant.some": ("Only this tenant; default: all.", "仅该租户；默认全部。"),
+    "argument.nodes": ("Names of nodes.", "节点名称。"),
     "help.stock": (
         "Show what of spot capacity can be had now, by zone and GPU model.",
         "按可用区与 GPU 型号显示当前可用的 Spot 库存。",

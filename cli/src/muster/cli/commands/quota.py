@@ -1,0 +1,78 @@
+"""`muster quota ...`: shares of tenants, for operators."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from muster.cli import output
+from muster.cli.building import built
+from muster.cli.errors import Refusal
+from muster.cli.reach import reach
+from muster.cli.running import run
+from muster.cli.session import Session, session_of
+from muster.cli.texts import say
+from muster.cli.views.shares import share_document, share_table, shares
+from muster.contracts import requests as r
+
+Tenant = Annotated[str, typer.Argument(help=say("argument.tenant"), metavar="TENANT")]
+
+app = typer.Typer(add_completion=False, help=say("help.quota"), no_args_is_help=True)
+
+
+@app.command(help=say("help.quota.show"))
+def show(
+    context: typer.Context,
+    tenant: Annotated[
+        str | None, typer.Argument(help=say("argument.tenant.some"), metavar="[TENANT]")
+    ] = None,
+) -> None:
+    """The list."""
+    run(_show(session_of(context), tenant))
+
+
+@app.command("set", help=say("help.quota.set"))
+def set_share(
+    context: typer.Context,
+    tenant: Tenant,
+    gpu_model: Annotated[str, typer.Option(help=say("option.share.model"))],
+    guaranteed: Annotated[int, typer.Option(min=0, help=say("option.share.guaranteed"))] = 0,
+    ceiling: Annotated[int | None, typer.Option(min=0, help=say("option.share.ceiling"))] = None,
+    pool: Annotated[str, typer.Option(help=say("option.share.pool"))] = "default",
+) -> None:
+    """One share; the others stay."""
+    session = session_of(context)
+    share = {"pool": pool, "gpu_model": gpu_model, "guaranteed": guaranteed, "ceiling": ceiling}
+    run(_ask(session, built(r.SetQuota, user=session.user, tenant=tenant, shares=[share])))
+
+
+@app.command(help=say("help.quota.clear"))
+def clear(context: typer.Context, tenant: Tenant) -> None:
+    """No shares any more."""
+    session = session_of(context)
+    run(_ask(session, built(r.SetQuota, user=session.user, tenant=tenant, whole=True)))
+
+
+async def _show(session: Session, tenant: str | None) -> None:
+    async with reach(session) as muster:
+        found = shares(await muster.tenants(), await muster.nodes(), await muster.jobs())
+    if tenant is not None:
+        found = [one for one in found if one.tenant == tenant]
+    if session.as_json:
+        output.document([share_document(one) for one in found])
+    elif found:
+        output.show(share_table(found))
+    else:
+        output.line(say("quota.none"))
+
+
+async def _ask(session: Session, body: r.SetQuota) -> None:
+    async with reach(session) as muster:
+        answer = await muster.request(session.tenant_or_default, body)
+    if not answer.accepted:
+        raise Refusal("request", answer.violations, what=say("quota.what", tenant=body.tenant))
+    if session.as_json:
+        output.document(answer)
+    else:
+        output.line(say("quota.done", tenant=body.tenant))
