@@ -61,7 +61,7 @@ bench-%: dev  ## run one benchmark, such as bench-log
 	@$(BIN)/python benchmarks/$(subst -,_,$*).py $(ARGS)
 
 requirements: dev  ## compile requirements/*.in again; ARGS="--upgrade-package ruff" moves one pin
-	@cd requirements && for name in virtualenv build runtime dev; do \
+	@cd requirements && for name in virtualenv build runtime report dev; do \
 		../$(BIN)/uv pip compile $$name.in --output-file $$name.txt --generate-hashes --universal \
 			--python-version 3.11 --no-emit-index-url --no-header --no-annotate --quiet $(ARGS); done
 
