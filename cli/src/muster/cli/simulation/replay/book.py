@@ -12,12 +12,13 @@ from datetime import datetime
 from itertools import count
 
 from muster.cli.simulation.replay.intake import POOL
+from muster.contracts.subjects import pool_key
 from muster.domain.edges import Owner
 from muster.domain.facts import Fact
 from muster.domain.nodes import NodeFact, NodeState
 from muster.domain.pools import RoundDecided
 from muster.domain.state import JobState
-from muster.log import Append, Basis, Recorded
+from muster.log import Append, Recorded, nothing
 from muster.log.memory import MemoryLog, Store
 from muster.runtime.journal import Journal
 from muster.scheduler.core.snapshot import JobKey, key_of
@@ -131,7 +132,7 @@ class Book:
     def decided(self, record: RoundDecided) -> None:
         """Enter the record of a round."""
         pen = self._pens[Owner.SCHEDULER]
-        basis = Basis(pen_key(record), 0)
+        basis = nothing(pool_key(POOL, record.event))
         self.fold.note_fact(self._recorded(pen.about_pool(POOL, record, basis)))
 
     def _recorded(self, append: Append) -> Recorded:

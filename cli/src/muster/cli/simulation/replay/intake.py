@@ -9,7 +9,7 @@ import json
 import math
 from typing import Any
 
-from muster.admission.core import rules
+from muster.domain import spec_rules
 from muster.cli.simulation.replay.settings import Settings
 from muster.cli.simulation.replay.workload import Row
 from muster.contracts.checking import check
@@ -53,7 +53,7 @@ def submission(row: Row, settings: Settings) -> f.Submitted | tuple[Violation, .
 
 def judged(submitted: f.Submitted) -> f.Admitted | f.Rejected:
     """Return what admission decides about it."""
-    violations = rules.violations_of(submitted.spec)
+    violations = spec_rules.violations_of(submitted.spec)
     return f.Rejected(violations=violations) if violations else f.Admitted()
 
 
