@@ -14,6 +14,7 @@ from muster.cli import output
 from muster.cli.errors import CliError
 from muster.cli.exits import Exit
 from muster.cli.session import session_of
+from muster.cli.simulation.replay.command import replay as replay_workload
 from muster.cli.simulation.scenario import Scenario
 from muster.cli.simulation.scenario_files import BadScenario, read
 from muster.cli.simulation.scenario_runner import Differs, tell, tellings
@@ -33,6 +34,9 @@ Steps = Annotated[int, typer.Option(help=say("option.steps"), min=1)]
 @app.callback()
 def _group() -> None:
     """Its commands stand on their own."""
+
+
+app.command("replay", help=say("help.simulate.replay"))(replay_workload)
 
 
 @app.command(help=say("help.simulate.faults"))

@@ -14,6 +14,7 @@ from muster.cli.catalogue.files import FILES
 from muster.cli.catalogue.help import HELP
 from muster.cli.catalogue.jobs import JOBS
 from muster.cli.catalogue.plan import PLAN
+from muster.cli.catalogue.replay import REPLAY
 from muster.cli.catalogue.simulation import SIMULATION
 from muster.cli.catalogue.stack import STACK
 
@@ -27,6 +28,7 @@ _PARTS: tuple[Mapping[str, tuple[str, str]], ...] = (
     DOCTOR,
     DEMO,
     SIMULATION,
+    REPLAY,
 )
 
 TEXTS: Mapping[str, tuple[str, str]] = {key: pair for part in _PARTS for key, pair in part.items()}

@@ -122,9 +122,7 @@ class Book:
         before = self.fold.nodes.get(node)
         recorded = self._recorded(self._pens[owner].about_node(before, fact))
         self.fold.note_node(recorded)
-        change = NodeChange(
-            before.node if before else None, recorded.node, fact, recorded.at
-        )
+        change = NodeChange(before.node if before else None, recorded.node, fact, recorded.at)
         for hear in self.hear_node:
             hear(change)
         return recorded.node

@@ -84,7 +84,9 @@ class Engine:
         self.book.hear_job += [self.meters.on_job, self._on_job, *watchers]
         self.book.hear_node += [self.meters.on_node, self._on_node]
         for row in workload.rows:
-            self._at(START + timedelta(seconds=row.submit_s), Kind.SUBMIT, partial(self._submit, row))
+            self._at(
+                START + timedelta(seconds=row.submit_s), Kind.SUBMIT, partial(self._submit, row)
+            )
         for step in steps:
             at = START + timedelta(seconds=step.at_s)
             self._at(at, Kind.NODE, partial(self._capacity.take, step))
@@ -210,5 +212,3 @@ class Engine:
         self.book.write(Owner.ADMISSION, key_of(state), verdict)
         if isinstance(verdict, f.Rejected):
             self.meters.refused(row, verdict.violations)
-
-

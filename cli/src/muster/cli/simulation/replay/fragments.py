@@ -65,9 +65,7 @@ def fragmentation(made: Plan, shapes: list[Typical]) -> tuple[float, float]:
     for (free, model), count in kinds.items():
         gpus = max(0, free.gpus) * count
         idle += gpus
-        useless += gpus * sum(
-            one.weight for one in shapes if not _serves(free, model, one)
-        )
+        useless += gpus * sum(one.weight for one in shapes if not _serves(free, model, one))
     weight = sum(one.weight for one in shapes) or 1.0
     useless /= weight
     return (useless / total if total else 0.0, useless / idle if idle else 0.0)

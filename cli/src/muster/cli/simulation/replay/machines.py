@@ -136,5 +136,3 @@ class Machines:
         state = self._book.state(key)
         assert state is not None
         return state
-
-

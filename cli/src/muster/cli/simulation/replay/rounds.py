@@ -26,7 +26,8 @@ class Rounds:
     def __init__(self, book: Book, policy: Policy, every_s: float) -> None:
         self._book, self._policy = book, policy
         self._every = timedelta(seconds=every_s)
-        self._news, self._cursor = True, None
+        self._news = True
+        self._cursor: JobKey | None = None
         self._set_aside: dict[JobKey, int] = {}
         self._last_at: datetime | None = None
         self.made: Plan | None = None

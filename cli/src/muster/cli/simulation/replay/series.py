@@ -106,8 +106,10 @@ class NodeSeries:
                 steps.append((at, now))
 
 
-def heat(nodes: NodeSeries, until: float, columns: int, rows: int) -> tuple[list[str], list[list[float]]]:
-    """Return labels, and for each group of nodes what share of it was used in each slice of time."""
+def heat(
+    nodes: NodeSeries, until: float, columns: int, rows: int
+) -> tuple[list[str], list[list[float]]]:
+    """Return labels, and what share of each group of nodes was used in each slice of time."""
     names = list(nodes.capacity)
     if not names or until <= 0:
         return [], []

@@ -18,7 +18,7 @@ from muster.cli.simulation.replay.meters import Trail
 
 @dataclass(frozen=True, slots=True)
 class Starvation:
-    """longest: who waited longest. bound_s: of that job. beyond: who waited longer than promised."""
+    """longest: who waited longest. bound_s: of that job. beyond: who waited beyond its own."""
 
     longest: Trail | None
     bound_s: float
@@ -28,7 +28,11 @@ class Starvation:
 def starvation(trails: Iterable[Trail]) -> Starvation:
     """Judge jobs that were placed in their first queue entry, or are still in it."""
     ranked = sorted((t for t in trails if t.place is not None), key=lambda t: t.place or ())
-    ends = list(accumulate((t.ended or datetime.max.replace(tzinfo=t.submitted.tzinfo) for t in ranked), max))
+    ends = list(
+        accumulate(
+            (t.ended or datetime.max.replace(tzinfo=t.submitted.tzinfo) for t in ranked), max
+        )
+    )
     places = [t.place or () for t in ranked]
     beyond, longest, bound_of_longest = [], None, 0.0
     for trail in ranked:

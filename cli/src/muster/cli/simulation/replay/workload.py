@@ -99,6 +99,15 @@ def read(folder: Path, nodes: Path | None, cut: Cut) -> Workload:
     return Workload(jobs_file.parent.name, rows, _resized(shapes, cut.nodes))
 
 
+def with_spot(workload: Workload, count: int) -> Workload:
+    """Return the workload with its last `count` nodes as spot capacity."""
+    if not count:
+        return workload
+    names = list(workload.nodes)[-count:]
+    marked = {name: workload.nodes[name].model_copy(update={"spot": True}) for name in names}
+    return replace(workload, nodes={**workload.nodes, **marked})
+
+
 # --- jobs --------------------------------------------------------------------------------------
 
 
@@ -178,9 +187,7 @@ def _resized(shapes: dict[str, NodeShape], count: int | None) -> dict[str, NodeS
     names = list(shapes)
     if count is None or count <= len(names):
         return {name: shapes[name] for name in names[:count]}
-    return {
-        _again(names, index): shapes[names[index % len(names)]] for index in range(count)
-    }
+    return {_again(names, index): shapes[names[index % len(names)]] for index in range(count)}
 
 
 def _again(names: Sequence[str], index: int) -> str:
