@@ -272,8 +272,8 @@ REPLAY: dict[str, tuple[str, str]] = {
         "各类任务中，等待不超过该时长的占比。",
     ),
     "report.note.fragmentation": (
-        "Free GPUs that jobs of the workload's popular shapes could not use, weighted by how popular"
-        " each shape is.",
+        "Free GPUs that jobs of the workload's popular shapes could not use, weighted by how"
+        " popular each shape is.",
         "工作负载常见规格的任务无法使用的空闲 GPU，按各规格的占比加权。",
     ),
     "report.note.heat": (

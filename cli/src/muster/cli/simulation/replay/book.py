@@ -1,7 +1,7 @@
 """The log of a replay: facts go in through the services' own pens, and everybody hears of them.
 
-Every state is made by `evolve`, checked against the table of edges with the writer's name on it, and
-read by the scheduler's own fold. Nothing is kept of a job that has ended.
+Every state is made by `evolve`, checked against the table of edges with the writer's name on it,
+and read by the scheduler's own fold. Nothing is kept of a job that has ended.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ PLACEMENTS = ("default", "fgd", "best_fit", "first_fit")
 _AUTO_QUEUE = re.compile(r"(\d{1,2})h/(\d)", re.ASCII)
 
 
-def replay(  # noqa: PLR0913 - one option, one parameter
+def replay(  # noqa: PLR0913, PLR0917 - one option, one parameter
     context: typer.Context,
     folder: Annotated[Path, typer.Argument(help=say("argument.replay_folder"), metavar="FOLDER")],
     nodes: Annotated[Path | None, typer.Option(help=say("option.replay_nodes"))] = None,

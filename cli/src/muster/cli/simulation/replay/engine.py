@@ -70,7 +70,7 @@ class Engine:
         self._settings = settings
         self.book = Book()
         self.rounds = Rounds(self.book, settings.policy, settings.round_every_s)
-        self.meters = Meters(workload)
+        self.meters = Meters(workload, settings.policy)
         self.machines = Machines(
             self.book, settings.checkpoint_s, self._at_the_end, self.meters.lost
         )

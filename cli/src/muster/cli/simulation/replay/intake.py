@@ -9,11 +9,11 @@ import json
 import math
 from typing import Any
 
-from muster.domain import spec_rules
 from muster.cli.simulation.replay.settings import Settings
 from muster.cli.simulation.replay.workload import Row
 from muster.contracts.checking import check
 from muster.domain import facts as f
+from muster.domain import spec_rules
 from muster.domain.demand import ResourceClass
 from muster.domain.spec import JobSpec
 from muster.domain.violations import Violation

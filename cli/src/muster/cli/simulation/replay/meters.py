@@ -1,4 +1,4 @@
-"""Look on and count: who waited how long, what was allocated when, who was evicted and what it cost.
+"""Look on and count: waits, what was allocated when, who was evicted and what it cost.
 
 Hear every fact once, in order; keep totals and series, no events. Decide nothing.
 """
@@ -20,6 +20,7 @@ from muster.domain.nodes import NodeCondition, NodeState
 from muster.domain.phases import Phase
 from muster.domain.state import JobState
 from muster.domain.violations import Violation
+from muster.scheduler.core.policy import Policy
 from muster.scheduler.core.rank import Rank, rank
 from muster.testing.virtual_time import START
 
@@ -83,6 +84,7 @@ class Meters:
     """See the module. evictions: (class, cause) -> how many; refusals: rule -> how many."""
 
     workload: Workload
+    policy: Policy
     trails: dict[str, Trail] = field(default_factory=dict)
     evictions: Counter[tuple[str, str]] = field(default_factory=Counter)
     refusals: Counter[str] = field(default_factory=Counter)
@@ -120,7 +122,7 @@ class Meters:
             case "admitted" | "requeued" | "resumed":
                 self._waiting += 1
                 self.resumed += change.fact.event == "resumed"
-                trail.place = trail.place or rank(after)
+                trail.place = trail.place or rank(after, self.policy)
                 trail.waits(change.at)
             case "scheduled" | "queue_timed_out" | "declined":
                 self._waiting -= 1

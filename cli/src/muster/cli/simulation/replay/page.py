@@ -26,7 +26,7 @@ _PAGE = Template("""<!DOCTYPE html>
 <title>$title</title>
 <style>
 body { margin: 0 auto; max-width: 1060px; padding: 24px; color: #1f2933; background: #fff;
-  font: 15px/1.5 system-ui, -apple-system, "Segoe UI", "PingFang SC", "Microsoft YaHei", sans-serif; }
+  font: 15px/1.5 system-ui, "Segoe UI", "PingFang SC", "Microsoft YaHei", sans-serif; }
 h1 { font-size: 24px; margin: 0 0 4px; }
 h2 { font-size: 18px; margin: 32px 0 4px; border-bottom: 1px solid #e4e7eb; padding-bottom: 4px; }
 p { margin: 4px 0 12px; color: #52606d; }
