@@ -199,8 +199,8 @@ REPLAY: dict[str, tuple[str, str]] = {
     "replay.figure.load": ("offered load", "负载（所需 / 可用）"),
     "replay.figure.allocation": ("GPUs allocated", "GPU 分配率"),
     "replay.figure.allocation_submit": (
-        "until the last submission",
-        "截至最后一次提交",
+        "GPUs allocated until the last submission",
+        "截至最后一次提交的 GPU 分配率",
     ),
     "replay.figure.fragmentation": (
         "fragmentation: free GPUs that popular shapes cannot use, of all GPUs, mean / worst",

@@ -8,12 +8,13 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Any
 
 from muster.cli.simulation.replay.engine import Ended
 from muster.cli.simulation.replay.meters import Meters, Trail
 from muster.cli.simulation.replay.settings import Settings
-from muster.cli.simulation.replay.starvation import starvation
+from muster.cli.simulation.replay.starvation import judged
 from muster.cli.simulation.replay.workload import CLASSES, Cut, Workload
 from muster.testing.virtual_time import START
 
@@ -39,7 +40,7 @@ def document(ended: Ended, workload: Workload, settings: Settings, cut: Cut) -> 
         "ends": _ends(meters),
         "evictions": _evictions(meters),
         "lost_gpu_hours": _hours(sum(t.lost_gpu_s for t in meters.trails.values())),
-        "starvation": _starvation(meters),
+        "starvation": _starvation(meters, ended.ended_at),
         "makespan_s": _last_end(meters, first),
         "rounds": ended.rounds.count,
         "events": ended.events,
@@ -160,14 +161,19 @@ def _evictions(meters: Meters) -> Document:
     }
 
 
-def _starvation(meters: Meters) -> Document:
-    found = starvation(meters.trails.values())
-    longest = found.longest
+def _starvation(meters: Meters, until: datetime) -> Document:
+    """longest_wait_s is of one queueing; a job may have had several before it ran at all."""
+    found = judged(meters.entries, until)
+    longest = max(found, key=lambda one: one.waited_s, default=None)
+    trails = meters.trails
     return {
-        "longest_wait_s": round(longest.longest_s, 1) if longest else 0.0,
-        "job": longest.row.job_id if longest else None,
-        "bound_s": round(found.bound_s, 1),
-        "beyond_bound": len(found.beyond),
+        "longest_wait_s": round(longest.waited_s, 1) if longest else 0.0,
+        "job": trails[longest.job].row.job_id if longest else None,
+        "bound_s": round(longest.bound_s, 1) if longest else 0.0,
+        "beyond_bound": sum(one.beyond for one in found),
+        "longest_without_running_s": round(
+            max((t.longest_s for t in trails.values()), default=0), 1
+        ),
     }
 
 

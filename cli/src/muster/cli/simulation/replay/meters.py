@@ -14,6 +14,7 @@ from muster.cli.simulation.replay.book import Change, NodeChange
 from muster.cli.simulation.replay.fragments import Fragments
 from muster.cli.simulation.replay.rounds import Rounds
 from muster.cli.simulation.replay.series import NodeSeries, Point, Series
+from muster.cli.simulation.replay.starvation import Entry
 from muster.cli.simulation.replay.workload import Row, Workload
 from muster.domain.causes import EvictionCause
 from muster.domain.nodes import NodeCondition, NodeState
@@ -21,7 +22,7 @@ from muster.domain.phases import Phase
 from muster.domain.state import JobState
 from muster.domain.violations import Violation
 from muster.scheduler.core.policy import Policy
-from muster.scheduler.core.rank import Rank, rank
+from muster.scheduler.core.rank import rank
 from muster.testing.virtual_time import START
 
 PERIOD_S = 3600.0
@@ -44,7 +45,7 @@ class Trail:
     evictions: int = 0
     lost_gpu_s: float = 0.0
     phase: Phase = Phase.SUBMITTED
-    place: Rank | None = None
+    entry: Entry | None = None
 
     @property
     def first_wait_s(self) -> float | None:
@@ -89,6 +90,7 @@ class Meters:
     evictions: Counter[tuple[str, str]] = field(default_factory=Counter)
     refusals: Counter[str] = field(default_factory=Counter)
     ends: Counter[str] = field(default_factory=Counter)
+    entries: list[Entry] = field(default_factory=list)
     resumed: int = 0
     periods: Periods = field(default_factory=Periods)
     series: Series = field(default_factory=Series)
@@ -122,12 +124,17 @@ class Meters:
             case "admitted" | "requeued" | "resumed":
                 self._waiting += 1
                 self.resumed += change.fact.event == "resumed"
-                trail.place = trail.place or rank(after, self.policy)
+                self._enters(trail, after, change.at)
                 trail.waits(change.at)
-            case "scheduled" | "queue_timed_out" | "declined":
+            case "scheduled":
                 self._waiting -= 1
+            case "queue_timed_out" | "declined":
+                self._waiting -= 1
+                self._leaves(trail, change.at)
             case "started":
                 trail.waited(change.at)
+                if trail.entry is not None:
+                    trail.entry.left = change.at
                 trail.started = trail.started or change.at
                 trail.runs_since = change.at
             case "preempted" | "replacement_ordered":
@@ -158,8 +165,18 @@ class Meters:
         seconds = (at - START).total_seconds()
         if before is not None and before.held:
             self.nodes.change(seconds, _milli(before), -1)
+            self._leaves(self.trails[after.job], at)
         if after.held:
             self.nodes.change(seconds, _milli(after), 1)
+
+    def _enters(self, trail: Trail, state: JobState, at: datetime) -> None:
+        trail.entry = Entry(state.job, rank(state, self.policy), at)
+        self.entries.append(trail.entry)
+
+    def _leaves(self, trail: Trail, at: datetime) -> None:
+        if trail.entry is not None:
+            trail.entry.left = trail.entry.left or at
+            trail.entry.over = at
 
     def _evicted(self, trail: Trail, state: JobState) -> None:
         cause = state.eviction.cause if state.eviction else EvictionCause.FAULT

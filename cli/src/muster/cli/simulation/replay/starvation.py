@@ -1,8 +1,9 @@
 """Whether anybody waited longer than the order of the queue promises.
 
-A job's place in line is a constant of its queue entry, so who may stand before it is a finite set:
-those whose place is better. It is placed at the latest when all of them have ended. That instant,
-counted from its submission, is its bound; it can be told once the replay is over.
+A place in line is a constant of a queue entry, so who may stand before it is a finite set: those
+whose place is better. A job that fits into what these leave behind is placed at the latest when all
+of them are over. That instant, counted from the beginning of the entry, is its bound; it can be
+told once the replay has ended.
 """
 
 from __future__ import annotations
@@ -13,33 +14,44 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import accumulate
 
-from muster.cli.simulation.replay.meters import Trail
+from muster.scheduler.core.rank import Rank
+
+
+@dataclass(slots=True)
+class Entry:
+    """One queueing of a job. left: when it was placed or gave up; over: when it held nothing any
+    more after that. None = not yet."""
+
+    job: str
+    place: Rank
+    entered: datetime
+    left: datetime | None = None
+    over: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Starvation:
-    """longest: who waited longest. bound_s: of that job. beyond: who waited beyond its own."""
+class Judged:
+    """A queueing that is over. bound_s: what its place promised."""
 
-    longest: Trail | None
+    job: str
+    waited_s: float
     bound_s: float
-    beyond: tuple[Trail, ...]
+
+    @property
+    def beyond(self) -> bool:
+        """Whether it waited longer than promised."""
+        return self.waited_s > self.bound_s
 
 
-def starvation(trails: Iterable[Trail]) -> Starvation:
-    """Judge jobs that were placed in their first queue entry, or are still in it."""
-    ranked = sorted((t for t in trails if t.place is not None), key=lambda t: t.place or ())
-    ends = list(
-        accumulate(
-            (t.ended or datetime.max.replace(tzinfo=t.submitted.tzinfo) for t in ranked), max
-        )
-    )
-    places = [t.place or () for t in ranked]
-    beyond, longest, bound_of_longest = [], None, 0.0
-    for trail in ranked:
-        index = bisect_left(places, trail.place or ())
-        bound = max(0.0, (ends[index - 1] - trail.submitted).total_seconds()) if index else 0.0
-        if longest is None or trail.longest_s > longest.longest_s:
-            longest, bound_of_longest = trail, bound
-        if trail.evictions == 0 and trail.longest_s > bound:
-            beyond.append(trail)
-    return Starvation(longest, bound_of_longest, tuple(beyond))
+def judged(entries: Iterable[Entry], until: datetime) -> list[Judged]:
+    """Return every queueing with its bound, the best place first. until: the replay's end."""
+    ranked = sorted(entries, key=lambda entry: entry.place)
+    places = [entry.place for entry in ranked]
+    latest = list(accumulate((entry.over or until for entry in ranked), max))
+    found = []
+    for entry in ranked:
+        before = bisect_left(places, entry.place)
+        bound = (latest[before - 1] - entry.entered).total_seconds() if before else 0.0
+        waited = ((entry.left or until) - entry.entered).total_seconds()
+        found.append(Judged(entry.job, waited, max(0.0, bound)))
+    return found
