@@ -45,6 +45,7 @@ class WhyCode(StrEnum):
     NO_ROOM = "NO_ROOM"
     EVICTION_LIMIT = "EVICTION_LIMIT"
     RESERVED = "RESERVED"
+    BEHIND = "BEHIND"
     NOT_REACHED = "NOT_REACHED"
     NO_ROUND = "NO_ROUND"
     # queued, and its time has come

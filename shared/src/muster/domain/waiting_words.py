@@ -124,6 +124,13 @@ WORDS: dict[WhyCode, Words] = {
         "the reserved job starts, or this one states a run time that ends before it could",
         "等待预留任务启动，或为该任务设置足够短的最长运行时间",
     ),
+    WhyCode.BEHIND: Words(
+        Tier.ORDER,
+        "the pool serves strictly in order, and a job before it waits for room",
+        "资源池严格按顺序调度，排在前面的任务仍在等待资源",
+        "wait: it comes right after those before it",
+        "等待即可：排在前面的任务启动后即轮到它",
+    ),
     WhyCode.NOT_REACHED: Words(
         Tier.ORDER,
         "the last round was full; the next one goes on from there",

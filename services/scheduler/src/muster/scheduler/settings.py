@@ -6,7 +6,7 @@ from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from muster.domain.model import Token
-from muster.scheduler.core.policy import Policy
+from muster.scheduler.core.policy import Order, Policy
 
 
 class SchedulerSettings(BaseSettings):
@@ -15,6 +15,7 @@ class SchedulerSettings(BaseSettings):
     turn_s: between two turns; what happens meanwhile is planned together. standby_look_s,
     standby_misses: so many looks without a sign of life of the leader while something is to be
     decided, and this scheduler takes over. checkpoint_s: between two checkpoints, 0 = none.
+    order: of the queue: default, fifo, fifo_skip or sjf.
     age_s: one point of priority (1-99) is worth so many seconds of waiting in the queue.
     min_run_s, cool_down_s: how long a job runs before a higher one may evict it, and one that was
     evicted before. cycle_window_s: within so long nobody evicts the one for which it was evicted
@@ -29,6 +30,7 @@ class SchedulerSettings(BaseSettings):
     standby_look_s: float = Field(default=3.0, gt=0)
     standby_misses: int = Field(default=3, ge=1)
     checkpoint_s: float = Field(default=60.0, ge=0)
+    order: Order = Order.DEFAULT
     age_s: int = Field(default=600, ge=0, le=86_400)
     min_run_s: int = Field(default=0, ge=0)
     cool_down_s: int = Field(default=0, ge=0)
@@ -41,6 +43,7 @@ class SchedulerSettings(BaseSettings):
     def policy(self) -> Policy:
         """Return what of this the core needs to know."""
         return Policy(
+            order=self.order,
             age_s=self.age_s,
             min_run_s=self.min_run_s,
             cool_down_s=self.cool_down_s,

@@ -113,7 +113,7 @@ def why_of(made: Plan, job: Listed, verdict: Verdict) -> Why:
         case Waiting.NOT_BEFORE:
             at = job.state.not_before
             return why(code, at=at.isoformat() if at else "")
-        case Waiting.SET_ASIDE | Waiting.NO_NODES | Waiting.NOT_REACHED:
+        case Waiting.SET_ASIDE | Waiting.NO_NODES | Waiting.BEHIND | Waiting.NOT_REACHED:
             return why(code)
         case Waiting.EVICTION_LIMIT:
             return why(code, limit=made.policy.max_evictions_per_minute)

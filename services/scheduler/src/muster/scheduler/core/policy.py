@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from muster.domain.demand import ResourceClass
 
 
+class Order(StrEnum):
+    """Who comes first in the queue.
+
+    default: guarantee, tier, then priority and waiting together. fifo: who came first, and nobody
+    passes a job that waits for room; fifo_skip: the same, but who fits may pass. sjf: who says that
+    it runs the shortest (`max_runtime_s`). The last three know neither classes nor priorities.
+    """
+
+    DEFAULT = "default"
+    FIFO = "fifo"
+    FIFO_SKIP = "fifo_skip"
+    SJF = "sjf"
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """age_s: one point of priority is worth so many seconds of waiting in the queue.
+    """order: of the queue. age_s: one point of priority is worth so many seconds of waiting in it.
 
     min_run_s: so long a job runs before a higher one may evict it; cool_down_s: the same for a
     job that was evicted before. Idle jobs have no such protection.
@@ -28,6 +43,7 @@ class Policy:
     max_placements: how many sets of victims are tried for the best one, where they are few.
     """
 
+    order: Order = Order.DEFAULT
     age_s: int = 600
     min_run_s: int = 0
     cool_down_s: int = 0

@@ -15,6 +15,7 @@ from muster.scheduler.core.budget import Budget
 from muster.scheduler.core.fitting import Shape, shape_of
 from muster.scheduler.core.jobs import JobKey, LineKey, Listed
 from muster.scheduler.core.placement import Shortfall
+from muster.scheduler.core.policy import Order
 from muster.scheduler.core.quota import Owners
 from muster.scheduler.core.rank import Level, Rank, level
 from muster.scheduler.core.round import Round
@@ -76,10 +77,22 @@ class Queue:
                 self.verdicts.judge_alone(job.key, verdict)
             else:
                 standing.judge(verdict)
-                continue
-            self._next(turns, number, standing)
+            if verdict is not None and self._stops_all(verdict):
+                self._stop_behind(standing, turns)
+                break
+            if verdict is None or self.round.rights.has_past(job.key):
+                self._next(turns, number, standing)
         made_room = any(len(move.decisions) > 1 for move in self.round.moves[before:])
         return made_room and self.cursor is None and self._sweep is None
+
+    def _stops_all(self, verdict: Verdict) -> bool:
+        return self._policy.order is Order.FIFO and verdict.why in _FOR_ROOM
+
+    def _stop_behind(self, standing: Standing, turns: list[Turn]) -> None:
+        """Let nobody pass a job that waits for room."""
+        standing.turn += 1
+        for each in (standing, *(other for _, _, other in turns)):
+            each.judge(Verdict(Waiting.BEHIND))
 
     def _resume_at(self) -> Rank | None:
         waiter = self._book.find(self._sweep) if self._sweep else None
@@ -220,6 +233,9 @@ class Queue:
         self.round.decide(Decision(job.key, declined))
         return True
 
+
+_FOR_ROOM = frozenset({Waiting.NO_ROOM, Waiting.NO_DOMAIN, Waiting.NODES_SHUT, Waiting.NOT_REACHED})
+"""Verdicts of a job that nobody may pass where the order is strict: one that never fits may be."""
 
 _FINAL = frozenset(
     {

@@ -13,9 +13,10 @@ import hashlib
 from datetime import datetime, timedelta
 
 from muster.domain.phases import Phase
+from muster.domain.spec import MAX_RUNTIME_S
 from muster.domain.state import JobState
 from muster.scheduler.core.jobs import Listed
-from muster.scheduler.core.policy import Policy
+from muster.scheduler.core.policy import Order, Policy
 
 Level = tuple[int, int]
 """(tier, priority): a job may only evict one of a lower level."""
@@ -31,8 +32,15 @@ def level(state: JobState) -> Level:
 def rank(state: JobState, policy: Policy, *, borrows: bool = False) -> Rank:
     """Return the place in the queue: guarantee, tier, share, then waiting and priority, id.
 
-    borrows: its tenant would take more than its share with it (`quota.Owners`).
+    borrows: its tenant would take more than its share with it (`quota.Owners`). In the plain
+    orders: who came first, or who says that it will be done first.
     """
+    match policy.order:
+        case Order.FIFO | Order.FIFO_SKIP:
+            return False, 0, False, entered(state), 0, state.job, state.tenant
+        case Order.SJF:
+            limit = state.demand.max_runtime_s or MAX_RUNTIME_S + 1
+            return False, limit, False, entered(state), 0, state.job, state.tenant
     tier, priority = level(state)
     stands = entered(state) - timedelta(seconds=policy.age_s * priority)
     return not state.demand.guarantee, -tier, borrows, stands, -priority, state.job, state.tenant
