@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -21,9 +21,12 @@ from muster.cli.simulation.replay.workload import Cut, Workload, read, with_spot
 from muster.cli.texts import say
 from muster.cli.words import duration
 from muster.domain.demand import QueueLimits
+from muster.scheduler.core.policy import Order
 
-ORDERS = ("default", "fifo", "fifo_skip", "sjf")
-PLACEMENTS = ("default", "fgd", "best_fit", "first_fit")
+KNOWN = {
+    "order": tuple(Order),
+    "placement": ("default", "fgd", "best_fit", "first_fit"),
+}
 _AUTO_QUEUE = re.compile(r"(\d{1,2})h/(\d)", re.ASCII)
 
 
@@ -62,9 +65,7 @@ def replay(  # noqa: PLR0913, PLR0917 - one option, one parameter
     if order == "sjf" and not limits:
         raise CliError("replay_limits")
     settings = Settings(
-        policy=policy_with(
-            policy or (), order=_one_of(order, ORDERS), placement=_one_of(placement, PLACEMENTS)
-        ),
+        policy=policy_with(_changes(policy or (), order=order, placement=placement)),
         queueing=_queueing(auto_queue, resume),
         checkpoint_s=None if checkpoint_every == "none" else duration(checkpoint_every),
         limits=limits,
@@ -90,10 +91,14 @@ def replay(  # noqa: PLR0913, PLR0917 - one option, one parameter
         output.line(say("replay.wrote", path=html))
 
 
-def _one_of(value: str | None, known: tuple[str, ...]) -> str | None:
-    if value is not None and value not in known:
-        raise typer.BadParameter(say("usage.choice", known=", ".join(known)))
-    return value
+def _changes(texts: Iterable[str], **named: str | None) -> Iterator[str]:
+    """Yield all changes of the policy as texts; --order and --placement have words of their own."""
+    yield from texts
+    for name, value in named.items():
+        if value is not None and value not in KNOWN[name]:
+            raise typer.BadParameter(say("usage.choice", known=", ".join(KNOWN[name])))
+        if value is not None:
+            yield f"{name}={value}"
 
 
 def _queueing(text: str | None, resume: bool) -> Queueing:

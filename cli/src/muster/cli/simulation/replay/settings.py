@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from muster.cli.errors import CliError
 from muster.domain.demand import QueueLimits, ResourceClass
-from muster.scheduler.core.policy import Policy
+from muster.scheduler.core.policy import Order, Policy
 
 CHECKPOINT_S = 3600.0
 """What published replays of spot clusters assume: a checkpoint every hour."""
@@ -50,31 +50,26 @@ class Settings:
     round_every_s: float = 0.0
 
 
-def policy_with(changes: Sequence[str], **named: Any) -> Policy:
-    """Return the policy that `name=value` texts and named values make. Raises CliError."""
-    fields = {each.name: each for each in dataclasses.fields(Policy)}
-    values: dict[str, Any] = {name: value for name, value in named.items() if value is not None}
+def policy_with(changes: Iterable[str]) -> Policy:
+    """Return the policy that `name=value` texts make of the usual one. Raises CliError."""
+    usual = Policy()
+    known = sorted(each.name for each in dataclasses.fields(Policy))
+    values: dict[str, Any] = {}
     for change in changes:
-        name, equals, text = change.partition("=")
-        if not equals or name not in fields:
-            raise CliError("replay_policy", change=change, known=", ".join(sorted(fields)))
-        values[name] = _read(change, getattr(Policy(), name), text, fields)
-    return dataclasses.replace(Policy(), **values)
+        name, _, text = change.partition("=")
+        try:
+            values[name] = _READ[type(getattr(usual, name))](text)
+        except (AttributeError, KeyError, ValueError) as error:
+            raise CliError("replay_policy", change=change, known=", ".join(known)) from error
+    return dataclasses.replace(usual, **values)
 
 
-def _read(change: str, like: object, text: str, fields: Mapping[str, object]) -> object:
-    try:
-        match like:
-            case bool():
-                return {"true": True, "false": False}[text]
-            case int():
-                return int(text)
-            case float():
-                return float(text)
-            case str():
-                return type(like)(text)
-            case tuple():
-                return tuple(part for part in text.split(",") if part)
-    except (KeyError, ValueError):
-        pass
-    raise CliError("replay_policy", change=change, known=", ".join(sorted(fields)))
+_READ: Mapping[type, Callable[[str], Any]] = {
+    bool: {"true": True, "false": False}.__getitem__,
+    int: int,
+    float: float,
+    str: str,
+    tuple: lambda text: tuple(part for part in text.split(",") if part),
+    Order: Order,
+}
+"""Kind of a field -> how it is read. A field of another kind cannot be set by a text."""
