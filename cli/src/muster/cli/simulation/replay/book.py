@@ -23,6 +23,7 @@ from muster.log.memory import MemoryLog, Store
 from muster.runtime.journal import Journal
 from muster.scheduler.core.snapshot import JobKey, key_of
 from muster.scheduler.cycle.fold import PoolFold
+from muster.scheduler.cycle.kept import Shelf
 from muster.testing.virtual_time import START
 
 
@@ -62,12 +63,19 @@ class NodeChange:
     at: datetime
 
 
+class AllAtHand(Shelf):
+    """Keeps every waiting job as it is: a replay has the room, and asks for all of them often."""
+
+    def tidy(self) -> None:
+        """Pack nothing."""
+
+
 @dataclass(slots=True)
 class Book:
     """jobs: last fact of each job that is not over. events: how many facts there were."""
 
     clock: VirtualClock = field(default_factory=VirtualClock)
-    fold: PoolFold = field(default_factory=lambda: PoolFold(POOL))
+    fold: PoolFold = field(default_factory=lambda: PoolFold(POOL, shelf=AllAtHand()))
     jobs: dict[JobKey, Recorded] = field(default_factory=dict)
     hear_job: list[Callable[[Change], None]] = field(default_factory=list)
     hear_node: list[Callable[[NodeChange], None]] = field(default_factory=list)

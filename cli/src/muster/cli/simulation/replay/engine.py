@@ -77,6 +77,7 @@ class Engine:
         self._capacity = Capacity(self.book, self.machines, workload.nodes)
         self._agenda: list[tuple[datetime, Kind, int, Callable[[], None]]] = []
         self._number = count()
+        self._coming = 0
         self._touched: dict[JobKey, None] = {}
         self._waiting: dict[JobKey, None] = {}
         self._overdue: dict[JobKey, None] = {}
@@ -95,6 +96,7 @@ class Engine:
 
     def _at(self, at: datetime, kind: Kind, what: Callable[[], None]) -> None:
         heapq.heappush(self._agenda, (at, kind, next(self._number), what))
+        self._coming += kind is not Kind.ALARM
 
     def _at_the_end(self, key: JobKey, attempt: int, at: datetime) -> None:
         self._at(at, Kind.END, partial(self.machines.done, key, attempt))
@@ -113,15 +115,19 @@ class Engine:
 
     def _next(self) -> datetime | None:
         """Return the next instant; None when nothing runs or comes that could change anything."""
-        if not self._agenda:
-            return None
         due = self.rounds.due_at if self.book.jobs else None
+        if due is not None and self.rounds.pending:
+            return min(due, self._agenda[0][0]) if self._agenda else due
+        if not self._agenda or (self._settings.queueing.resumes and not self._coming):
+            return None  # people would resume for ever what nothing makes room for
         first = self._agenda[0][0]
         return first if due is None else min(first, due)
 
     def _happen(self, now: datetime) -> None:
         while self._agenda and self._agenda[0][0] <= now:
-            heapq.heappop(self._agenda)[3]()
+            _, kind, _, what = heapq.heappop(self._agenda)
+            self._coming -= kind is not Kind.ALARM
+            what()
 
     def _settle(self) -> None:
         self._react()

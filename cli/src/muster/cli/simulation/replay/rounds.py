@@ -39,10 +39,15 @@ class Rounds:
         self._news = True
 
     @property
+    def pending(self) -> bool:
+        """Whether a round is owed to something that happened, or was left by the last one."""
+        return self._news or self._cursor is not None
+
+    @property
     def due_at(self) -> datetime | None:
         """The next instant at which a round is due, None if that depends on others."""
         now = self._book.clock.now()
-        if self._news or self._cursor is not None:
+        if self.pending:
             return max(now, self._earliest(now))
         due = self.made.next_at if self.made else None
         return max(due, self._earliest(now)) if due else None
