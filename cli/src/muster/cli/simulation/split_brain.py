@@ -13,16 +13,15 @@ from functools import partial
 from multiprocessing import get_context
 from time import perf_counter
 
-from prometheus_client import REGISTRY
-
 from muster.cli.simulation.history import history_of
-from muster.cli.simulation.lives import Lives
+from muster.cli.simulation.lives import POOL, Lives
 from muster.cli.simulation.sameness import scheduler_of
 from muster.cli.simulation.walks import be_quiet
 from muster.log.memory import LogFault
 from muster.runtime.service import Runtime, Service
 from muster.scheduler import service as scheduler
 from muster.scheduler.cycle.metrics import Outcome as Ended
+from muster.scheduler.cycle.metrics import rounds_ended
 from muster.scheduler.settings import SchedulerSettings
 from muster.testing.cluster import Script, SimCluster, shape
 from muster.testing.dice import Dice
@@ -259,28 +258,25 @@ def split_brain(
     )
 
 
-def _ended() -> dict[str, float]:
-    """Return how many rounds of this process have ended in which way so far."""
-    name, labels = "muster_scheduler_rounds_total", {"pool": "default"}
-    return {
-        each: REGISTRY.get_sample_value(name, {**labels, "outcome": each}) or 0.0
-        for each in _BATCHES
-    }
+def _ended() -> dict[Ended, int]:
+    """Return how many batches of this process have ended in which way so far."""
+    ended = rounds_ended(POOL)
+    return {each: ended[each] for each in _BATCHES}
 
 
-def _sent(before: dict[str, float]) -> int:
-    return int(sum(_ended().values()) - sum(before.values()))
+def _sent(before: dict[Ended, int]) -> int:
+    return sum(_ended().values()) - sum(before.values())
 
 
-def _counted(pair: Pair, before: dict[str, float]) -> Counts:
+def _counted(pair: Pair, before: dict[Ended, int]) -> Counts:
     now, entries, rivals = _ended(), pair.world.store.entries, pair.rivals
-    ended = {each: int(now[each] - before[each]) for each in _BATCHES}
+    ended = {each: now[each] - before[each] for each in _BATCHES}
     return Counts(
         rounds=sum(ended.values()),
         written=ended[Ended.WRITTEN],
         conflicts=ended[Ended.CONFLICT],
         timed_out=ended[Ended.UNKNOWN],
-        epochs=sum(entry.subject == "pools.default.epoch" for entry in entries),
+        epochs=sum(entry.subject == f"pools.{POOL}.epoch" for entry in entries),
         evictions=sum(entry.subject.endswith(".preempted") for entry in entries),
         late_stored=rivals.landed,
         late_refused=rivals.refused,

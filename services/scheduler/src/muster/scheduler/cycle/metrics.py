@@ -33,6 +33,16 @@ UNREACHED = Gauge("muster_scheduler_unreached", "Of these, not reached by the ro
 LEADS = Gauge("muster_scheduler_leads", "1 while this process decides in the pool", ["pool"])
 
 
+def rounds_ended(pool: str) -> dict[Outcome, int]:
+    """Return how many rounds of a pool have ended in which way in this process."""
+    ended = dict.fromkeys(Outcome, 0)
+    for metric in ROUNDS.collect():
+        for sample in metric.samples:
+            if sample.labels["pool"] == pool and sample.name.endswith("_total"):
+                ended[Outcome(sample.labels["outcome"])] = int(sample.value)
+    return ended
+
+
 class Meter:
     """The metrics of one pool."""
 
