@@ -93,6 +93,7 @@ class Withdrawal(StrEnum):
     HOLD_TAKEN = "hold_taken"
     PLAN_ABANDONED = "plan_abandoned"
     NODE_GONE = "node_gone"
+    STOCK_GONE = "stock_gone"
 
 
 class Unscheduled(Fact):

@@ -37,6 +37,7 @@ class WhyCode(StrEnum):
     NOT_BEFORE = "NOT_BEFORE"
     SET_ASIDE = "SET_ASIDE"
     QUOTA = "QUOTA"
+    STOCK = "STOCK"
     NO_NODES = "NO_NODES"
     NODES_ABSENT = "NODES_ABSENT"
     NEVER_FITS = "NEVER_FITS"

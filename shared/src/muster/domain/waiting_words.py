@@ -55,6 +55,17 @@ WORDS: dict[WhyCode, Words] = {
         " {asked} of this job",
         "租户 {tenant} 的 {model} 上限为 {limit} 个 GPU，剩余不足本任务申请的 {asked} 个",
     ),
+    WhyCode.STOCK: Words(
+        Tier.CAPACITY,
+        "of spot GPUs {model} in zone {zone} {offered} are offered and {used} are held; this job"
+        " asks for {asked}",
+        "可用区 {zone} 的 {model} Spot 库存为 {offered} 个 GPU，已占用 {used} 个，"
+        "本任务申请 {asked} 个",
+        "the stock grows, other spot jobs end, or the job names another zone or GPU model",
+        "等待库存增加或其他 Spot 任务结束，或更换可用区、GPU 型号",
+        "of spot GPUs {model} in zone {zone} too few are offered for the {asked} of this job",
+        "可用区 {zone} 的 {model} Spot 库存不足本任务申请的 {asked} 个 GPU",
+    ),
     WhyCode.NO_NODES: Words(
         Tier.POOL,
         "the pool has no nodes yet",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,6 @@ from rich.text import Text
 from muster.cli.output import row, table
 from muster.cli.texts import say
 from muster.cli.views.nodes import uses
-from muster.domain.demand import ResourceClass
 from muster.domain.nodes import NodeCondition, NodeState
 from muster.domain.state import JobState
 from muster.domain.stock import StockChanged
@@ -20,7 +20,7 @@ from muster.domain.stock import StockChanged
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A GPU model in a zone. held: GPUs of spot jobs. free: GPUs free on its open spot nodes.
+    """A GPU model in a zone. held, free: GPUs of its spot nodes that jobs have, or could have.
 
     offered: None where nobody ever spoke of it: then the nodes alone tell.
     """
@@ -55,30 +55,16 @@ def shelf(
     spot = [node for node in nodes if node.shape.spot and node.condition is not NodeCondition.GONE]
     known = {(item.pool, item.zone, item.gpu_model): item for item in stock}
     places = sorted({*known, *map(_place, spot)})
-    held, free = dict(_held(nodes, jobs)), dict(_free(spot, jobs))
-    return [
-        Item(*place, known.get(place), held.get(place, 0), free.get(place, 0)) for place in places
-    ]
+    held: Counter[Place] = Counter()
+    free: Counter[Place] = Counter()
+    for use in uses(spot, jobs):
+        held[_place(use.node)] += use.used.gpus
+        free[_place(use.node)] += use.free
+    return [Item(*place, known.get(place), held[place], free[place]) for place in places]
 
 
 def _place(node: NodeState) -> Place:
     return node.pool, node.shape.zone, node.shape.gpu_model
-
-
-def _held(nodes: Iterable[NodeState], jobs: Sequence[JobState]) -> Iterator[tuple[Place, int]]:
-    spot = [job for job in jobs if job.demand.resource_class is ResourceClass.SPOT]
-    yield from _sums((_place(use.node), use.used.gpus) for use in uses(nodes, spot))
-
-
-def _free(spot: Iterable[NodeState], jobs: Sequence[JobState]) -> Iterator[tuple[Place, int]]:
-    yield from _sums((_place(use.node), use.free) for use in uses(spot, jobs))
-
-
-def _sums(amounts: Iterable[tuple[Place, int]]) -> Iterator[tuple[Place, int]]:
-    total: dict[Place, int] = {}
-    for place, amount in amounts:
-        total[place] = total.get(place, 0) + amount
-    yield from total.items()
 
 
 def stock_table(items: Iterable[Item]) -> Table:

@@ -45,6 +45,11 @@ class Exits:
         """Return up to which level a job might send off others, whatever else protects them."""
         return self._holders.top_below(self._rights.reach(job.state))
 
+    def touchable(self) -> list[Listed]:
+        """Return the jobs that may be told to go, and those that are on paper only."""
+        stayers = self._holders.stayers
+        return [job for key, job in stayers.items() if key not in self._spoken_for]
+
     def who_leaves(self) -> list[Candidate]:
         """Return who leaves whatever happens."""
         for key, parting in self.leaving.items():

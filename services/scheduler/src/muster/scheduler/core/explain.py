@@ -27,6 +27,7 @@ from muster.scheduler.core.policy import Policy
 from muster.scheduler.core.quota import Short
 from muster.scheduler.core.remedies import remedies
 from muster.scheduler.core.snapshot import JobKey, Listed, Snapshot, is_hold
+from muster.scheduler.core.stock import Scarce
 from muster.scheduler.core.upkeep import awaited_by
 from muster.scheduler.core.verdicts import Plan, Verdict, Waiting
 
@@ -117,6 +118,8 @@ def why_of(made: Plan, job: Listed, verdict: Verdict) -> Why:
             return why(code)
         case Waiting.EVICTION_LIMIT:
             return why(code, limit=made.policy.max_evictions_per_minute)
+        case Waiting.STOCK if verdict.stock is not None:
+            return why(code, **_stock(verdict.stock))
         case Waiting.QUOTA if verdict.quota is not None:
             return why(code, **_shares(verdict.quota))
     far = verdict.short is not None and verdict.short.level is not None
@@ -132,6 +135,16 @@ def _shares(short: Short) -> dict[str, int | str]:
         "limit": texts.gpus(short.limit),
         "used": texts.gpus(short.used),
         "asked": texts.gpus(short.asked),
+    }
+
+
+def _stock(scarce: Scarce) -> dict[str, int | str]:
+    return {
+        "zone": scarce.zone,
+        "model": scarce.gpu_model,
+        "offered": texts.gpus(scarce.offered),
+        "used": texts.gpus(scarce.used),
+        "asked": texts.gpus(scarce.asked),
     }
 
 

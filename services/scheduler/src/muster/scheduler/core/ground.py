@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from muster.domain.nodes import NodeState
 from muster.domain.state import JobState
-from muster.scheduler.core.amounts import Room
+from muster.scheduler.core.amounts import NOTHING, Room, room
 from muster.scheduler.core.board import Board
 from muster.scheduler.core.doors import second_choice, shut
 from muster.scheduler.core.fitting import Fitting, among, doors_of
@@ -73,6 +73,12 @@ class Ground:
 
         key = "best", doors_of(state.demand, self._policy), avoided, blocked, top
         return self._selections.get(Wanted(key, opens, free, among=among(state.demand)))
+
+    def emptied(self, sites: Sites, nodes: Iterable[str]) -> Moved:
+        """Return these nodes as if they had no room at all."""
+        kinds = sites.every.kinds
+        nothing = room(NOTHING)
+        return {node: Kind(nothing, kinds[node].gpu_model) for node in nodes if node in kinds}
 
     def without(self, sites: Sites, gone: frozenset[JobKey]) -> Moved:
         """Return the nodes that would have another room if some jobs were gone."""

@@ -171,6 +171,9 @@ class Queue:
         quota = self.round.short_of_quota(job)
         if quota is not None:
             return Verdict(Waiting.QUOTA, short, quota=quota)
+        stock = self.round.short_of_stock(job)
+        if stock is not None:
+            return Verdict(Waiting.STOCK, short, stock=stock)
         fitting = self.round.ground.fitting
         closed = fitting.shut_out(job.state, fitting.avoided_by(job.state))
         return Verdict(Waiting.NODES_SHUT if closed else Waiting.NO_ROOM, short)
@@ -245,6 +248,7 @@ _FINAL = frozenset(
         Waiting.NODES_ABSENT,
         Waiting.NODES_SHUT,
         Waiting.QUOTA,
+        Waiting.STOCK,
     }
 )
 """Verdicts that end a one-shot job: it had its round."""

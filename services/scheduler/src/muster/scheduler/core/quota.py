@@ -216,7 +216,7 @@ class Ledger:
         amounts: dict[str, int] = {}
         for node, workers in placement.items():
             model = self._model.get(node, "")
-            taken = sum(_of_worker(state, worker) for worker in workers)
+            taken = sum(milli_of(state, worker) for worker in workers)
             if taken:
                 amounts[model] = amounts.get(model, 0) + taken
         return amounts
@@ -365,7 +365,8 @@ class Ledger:
         return deep
 
 
-def _of_worker(state: JobState, worker: str) -> int:
+def milli_of(state: JobState, worker: str) -> int:
+    """Return the same for a worker by its name; of an unknown one, the most that any takes."""
     try:
         return milli(state.demand.role_of(worker))
     except KeyError:

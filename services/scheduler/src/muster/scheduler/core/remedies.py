@@ -54,6 +54,7 @@ _TRIED = frozenset(
         Waiting.NODES_ABSENT,
         Waiting.NOT_REACHED,
         Waiting.QUOTA,
+        Waiting.STOCK,
     }
 )
 """Verdicts against which something may be tried."""

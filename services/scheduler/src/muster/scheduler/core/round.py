@@ -40,7 +40,8 @@ from muster.scheduler.core.rank import level
 from muster.scheduler.core.rights import Bid, Rights
 from muster.scheduler.core.rooms import Sites
 from muster.scheduler.core.snapshot import Snapshot
-from muster.scheduler.core.upkeep import awaited_by, upkeep
+from muster.scheduler.core.stock import Scarce, Stock
+from muster.scheduler.core.upkeep import awaited_by, returns, upkeep
 from muster.scheduler.core.verdicts import Decision, Move
 from muster.scheduler.core.victims import Candidate, Exit, Search, Way, find_way
 
@@ -63,14 +64,17 @@ class Round:
         self.rights = Rights(snapshot, policy, self.ledger)
         self.exits = Exits(snapshot, self.rights, memory.holders)
         self.next_instant = memory.holders.next_instant(snapshot.now)
+        self.stock = Stock(snapshot)
         self.moves: list[Move] = []
         self.size = 0
-        if self.ledger.active:
+        if self.ledger.active or self.stock.active:
             self._open_books()
 
     def _open_books(self) -> None:
         for key, job in self.snapshot.book.holding.items():
-            self.ledger.claim(job.state, job.state.held, self._memory.waits(job))
+            waits = self._memory.waits(job)
+            self.ledger.claim(job.state, job.state.held, waits)
+            self.stock.claim(job.state, job.state.held, waits)
             if key in self.exits.leaving:
                 self.ledger.leave(key)
 
@@ -99,6 +103,20 @@ class Round:
             if fact is not None:
                 self.decide(Decision(job.key, fact))
                 self._apply(job, fact)
+        if self.stock.active:
+            self._give_back()
+
+    def _give_back(self) -> None:
+        """Send off who holds more of spot stock than is offered any more."""
+        leaving = frozenset(self.exits.leaving)
+        told = {one.job for move in self.moves for one in move.decisions}
+        for owed in self.stock.owed(leaving):
+            free = [job for job in self.exits.touchable() if job.key not in told]
+            for job, fact in returns(owed, free, self.stock, self.snapshot.now):
+                if self.size >= self.policy.max_decisions:
+                    return
+                self.decide(Decision(job.key, fact))
+                self._apply(job, fact)
 
     def _apply(self, job: Listed, fact: Fact) -> None:
         match fact:
@@ -106,6 +124,7 @@ class Round:
                 self.ground.touch(self.board.nodes_of(job.key))
                 self.board.drop(job.key)
                 self.ledger.drop(job.key)
+                self.stock.drop(job.key)
                 self.exits.gone(job)
             case Preempted():
                 self.exits.leaves(job, fact.grace_s)
@@ -131,7 +150,11 @@ class Round:
         if isinstance(roles, Role):
             return Shortfall(roles, 0, roles.replicas)
         moved = self.ground.without(sites, gone) if gone else UNCHANGED
-        return place(roles, sites, moved, self.how(state))
+        found = place(roles, sites, moved, self.how(state))
+        while not isinstance(found, Shortfall) and (over := self.stock.over(state, found, gone)):
+            moved = {**moved, **self.ground.emptied(sites, self.stock.nodes_of(over))}
+            found = place(roles, sites, moved, self.how(state))
+        return found
 
     def falls_short(self, job: Listed) -> Shortfall | None:
         """Return what is missing of free room for a job; None if it would fit."""
@@ -156,6 +179,15 @@ class Round:
             return self.ledger.short(state)
         found = place(state.demand.roles, self.ground.open_to(state), how=self.how(state))
         return None if isinstance(found, Shortfall) else self.ledger.short(state)
+
+    def short_of_stock(self, job: Listed) -> Scarce | None:
+        """Return the item of which too little is offered, if that alone keeps a job out."""
+        if not self.stock.active:
+            return None
+        state = job.state
+        found = place(state.demand.roles, self.ground.open_to(state), how=self.how(state))
+        over = [] if isinstance(found, Shortfall) else self.stock.over(state, found)
+        return min(over, key=lambda one: one.used + one.asked - one.offered, default=None)
 
     def place_by_eviction(self, job: Listed) -> Search:
         """Place a job in room that others leave, if there is a way.
@@ -263,6 +295,7 @@ class Round:
         self.decide(*decisions, Decision(job.key, scheduled))
         self.board.claim(job.key, claim_on(placement, job.state.demand, cards), keys)
         self.ledger.claim(job.state, placement, keys)
+        self.stock.claim(job.state, placement, keys)
         self.ground.touch(placement)
 
     def _send_off(self, one: Candidate, beneficiary: Listed, cause: EvictionCause) -> Decision:

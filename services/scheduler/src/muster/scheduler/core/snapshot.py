@@ -11,6 +11,7 @@ from muster.domain.causes import EvictionCause
 from muster.domain.nodes import NodeState
 from muster.domain.phases import Phase
 from muster.domain.state import DeadlineKind, JobState
+from muster.domain.stock import StockChanged
 from muster.domain.tenants import TenantView
 from muster.scheduler.core.book import Book
 from muster.scheduler.core.jobs import JobKey, Listed, Waiter, key_of
@@ -77,6 +78,7 @@ class Snapshot:
     runtimes: Runtimes = UNTAUGHT
     tenants: Mapping[str, TenantView] = field(default_factory=dict)
     evictions: tuple[Eviction, ...] = ()
+    stock: tuple[StockChanged, ...] = ()
 
     memory: Memory | None = field(default=None, compare=False, repr=False)
     book: Book = field(init=False, repr=False)

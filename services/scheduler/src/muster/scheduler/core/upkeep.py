@@ -7,7 +7,7 @@ each job at most; the job is planned again, or released, in rounds that follow.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 
 from muster.domain.causes import EvictionCause
@@ -19,7 +19,9 @@ from muster.domain.nodes import NodeCondition, NodeState, TaintEffect
 from muster.domain.phases import Phase
 from muster.domain.state import DeadlineKind, JobState
 from muster.scheduler.core.doors import drives_out, keeps_off
+from muster.scheduler.core.rank import lost_work, lot
 from muster.scheduler.core.snapshot import JobKey, Listed, is_hold
+from muster.scheduler.core.stock import Holder, Owed, Stock, givers
 
 _OUT = frozenset({NodeCondition.LOST, NodeCondition.FENCED, NodeCondition.GONE})
 _STAYS = frozenset({Phase.STARTING, Phase.RUNNING, Phase.DEBUG_HOLDING})
@@ -121,3 +123,32 @@ def _nearer(state: JobState, under: Iterable[NodeState]) -> GraceShortened | Non
     if grace is None or not ends or min(ends) >= grace:
         return None
     return GraceShortened(deadline=min(ends))
+
+
+def returns(
+    owed: Owed, jobs: Iterable[Listed], stock: Stock, now: datetime
+) -> Iterator[tuple[Listed, Fact]]:
+    """Yield who gives back what is held of an item of spot stock beyond what is offered."""
+    by_key = {job.key: job for job in jobs if stock.part_of(job.key, owed.item)}
+    holders = [_holder(job, stock.part_of(job.key, owed.item), now) for job in by_key.values()]
+    for one in givers(owed.milli, holders):
+        job = by_key[one.key]
+        if is_hold(job.state):
+            yield job, Unscheduled(cause=Withdrawal.STOCK_GONE)
+            continue
+        grace = float(job.state.demand.grace_s)
+        if owed.deadline is not None:
+            grace = min(grace, max(0.0, (owed.deadline - now).total_seconds()))
+        yield (
+            job,
+            Preempted(
+                cause=EvictionCause.SPOT_RECLAIM,
+                nodes=stock.nodes_under(job.state, owed.item),
+                grace_s=math.floor(grace),
+            ),
+        )
+
+
+def _holder(job: Listed, milli: int, now: datetime) -> Holder:
+    tier = -1 if is_hold(job.state) else job.state.demand.tier
+    return Holder(job.key, milli, tier, (lost_work(job.state, now), lot(job.state)))

@@ -13,6 +13,7 @@ from muster.scheduler.core.placement import Shortfall
 from muster.scheduler.core.policy import Policy
 from muster.scheduler.core.quota import Short
 from muster.scheduler.core.snapshot import JobKey, Snapshot
+from muster.scheduler.core.stock import Scarce
 
 if TYPE_CHECKING:
     from muster.scheduler.core.standing import Verdicts
@@ -54,6 +55,7 @@ class Waiting(StrEnum):
     BEHIND = "BEHIND"
     SET_ASIDE = "SET_ASIDE"
     QUOTA = "QUOTA"
+    STOCK = "STOCK"
     EVICTION_LIMIT = "EVICTION_LIMIT"
 
 
@@ -61,13 +63,14 @@ class Waiting(StrEnum):
 class Verdict:
     """short: of the free room, where that is what is missing. nodes: the ones that are absent.
 
-    quota: of the tenant's shares, where that is what is missing.
+    quota: of the tenant's shares, where that is what is missing; stock: of spot capacity.
     """
 
     why: Waiting
     short: Shortfall | None = None
     nodes: tuple[str, ...] = ()
     quota: Short | None = None
+    stock: Scarce | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from muster.domain.edges import Owner
 from muster.domain.facts import Preempted, Prioritised, Succeeded
 from muster.domain.phases import Phase
 from muster.domain.pools import EpochTaken, PoolSummary, RoundDecided
+from muster.domain.stock import StockChanged
 from muster.domain.tenants import TenantView
 from muster.log import Recorded, Unreadable
 from muster.scheduler.core.book import Register
@@ -46,6 +47,7 @@ class PoolFold:
     epoch_head: int = 0
     decided: Recorded | None = None
     summary: Recorded | None = None
+    stock: dict[str, Recorded] = field(default_factory=dict)
     tenants: dict[str, TenantView] = field(default_factory=dict)
     evictions: deque[Eviction] = field(default_factory=lambda: deque(maxlen=EVICTIONS))
     version: int = 0
@@ -78,6 +80,7 @@ class PoolFold:
             tenants=dict(self.tenants),
             evictions=tuple(self.evictions),
             memory=self.memory,
+            stock=tuple(self.stock[item].event.data.detail for item in sorted(self.stock)),
         )
 
     def note_job(self, recorded: Recorded, stay: int | None = None) -> None:
@@ -158,7 +161,7 @@ class PoolFold:
         self.version += 1
 
     def note_fact(self, recorded: Recorded) -> None:
-        """Take in an event about the pool itself. None of them changes a plan."""
+        """Take in an event about the pool itself. Only one about stock changes a plan."""
         match recorded.event.data.detail:
             case EpochTaken():
                 self.epoch, self.epoch_head = recorded, recorded.head
@@ -166,6 +169,9 @@ class PoolFold:
                 self.decided = recorded
             case PoolSummary():
                 self.summary = recorded
+            case StockChanged():
+                self.stock[recorded.event.subject] = recorded
+                self.version += 1
 
 
 _SCHEDULER = f"muster/{Owner.SCHEDULER}"
@@ -243,7 +249,13 @@ class Fold:
         """Yield what would make the same fold again, if taken in this order."""
         kept: list[tuple[Recorded, int | None]] = [(fact, None) for fact in self.facts.values()]
         for fold in self.pools.values():
-            facts = (fold.epoch, fold.decided, fold.summary, *fold.nodes.values())
+            facts = (
+                fold.epoch,
+                fold.decided,
+                fold.summary,
+                *fold.nodes.values(),
+                *fold.stock.values(),
+            )
             kept += [(recorded, None) for recorded in facts if recorded]
             kept += [(one.recorded, one.stay) for one in fold.jobs.values()]
         return iter(sorted(kept, key=lambda one: one[0].seq))

@@ -14,6 +14,7 @@ from muster.domain.errors import Permanent
 from muster.domain.model import Frozen, Instant
 from muster.domain.nodes import NodeState
 from muster.domain.state import JobState
+from muster.domain.stock import StockChanged
 from muster.domain.tenants import TenantView
 from muster.scheduler.core.snapshot import Eviction, JobKey, LastRound, Listed, Snapshot
 from muster.scheduler.cycle.checkpoint import unpacked
@@ -48,6 +49,7 @@ class File(Frozen):
     runtimes: tuple[tuple[tuple[str, ...], tuple[tuple[int, int], ...]], ...] = ()
     tenants: Mapping[str, TenantView] = {}
     evictions: tuple[Eviction, ...] = ()
+    stock: tuple[StockChanged, ...] = ()
 
 
 def dump(snapshot: Snapshot) -> str:
@@ -64,6 +66,7 @@ def dump(snapshot: Snapshot) -> str:
         runtimes=tuple(snapshot.runtimes.packed()),
         tenants=snapshot.tenants,
         evictions=snapshot.evictions,
+        stock=snapshot.stock,
     )
     return found.model_dump_json()
 
@@ -91,6 +94,7 @@ def load(text: str) -> Snapshot:
         runtimes=unpacked(found.runtimes),
         tenants=dict(found.tenants),
         evictions=found.evictions,
+        stock=found.stock,
     )
 
 
