@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from muster.cli.simulation.scenario_steps import Step
-from muster.cli.simulation.scenario_then import Check
+from muster.cli.simulation.scenario_then import Check, Texts
 from muster.domain.model import Strict
 
 
@@ -27,7 +27,7 @@ class NodeGiven(Strict):
     zone: str = "default"
     gpu_model: str = "H100"
     labels: Mapping[str, str] = {}
-    taints: tuple[str, ...] = ()
+    taints: Texts = ()
     foreign: int = 0
     later: bool = False
 
