@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 import sqlalchemy as sa
 
+from muster.bus.topology import STREAMS, Stream
+from muster.domain import facts as f
 from muster.domain.edges import Owner
+from muster.domain.phases import Phase
 from muster.gateway.settings import GatewaySettings
 from muster.gateway.store.tables import events, jobs
 from muster.runtime.database import Database
@@ -52,6 +55,39 @@ async def test_a_job_that_runs_or_is_not_archived_is_never_trimmed(
     await gateway.handlers.trim()
     assert len(left(world, "j1")) == 5
     assert len(left(world, "j2")) == 7
+
+
+@pytest.mark.case("SCL-10")
+async def test_age_alone_takes_nothing_away(gateway: Gateway, world: World) -> None:
+    """Forty days later what runs and what waits for a person is all there; what has ended goes."""
+    limits = f.QueueTimedOut(entry=1)
+    await world.running("v")
+    await world.queued("q")
+    await world.say("q", Owner.REQUEUE, limits)
+    await world.ended("e")
+    await gateway.settle()
+    world.clock.pass_by(days=40)
+    await gateway.handlers.trim()
+    await gateway.settle()
+    assert left(world, "e") == ["archived"]
+    assert len(left(world, "v")) == 5
+    assert len(left(world, "q")) == 3
+    there = {job: seen.state.phase for (_, job), seen in gateway.view.jobs.items()}
+    assert there == {"v": Phase.RUNNING, "q": Phase.ABNORMAL}
+    assert [spec.max_age for spec in STREAMS if spec.name is Stream.EVENTS] == [0]
+
+
+@pytest.mark.sibling_of("SCL-10")
+async def test_what_ended_goes_by_its_end_not_by_its_beginning(
+    gateway: Gateway, world: World
+) -> None:
+    await world.running("old")
+    world.clock.pass_by(days=40)
+    await world.say("old", Owner.EXECUTOR, f.Succeeded(attempt=1))
+    await world.say("old", Owner.EXECUTOR, f.Released(attempt=1))
+    await gateway.settle()
+    await gateway.handlers.trim()
+    assert len(left(world, "old")) == 8
 
 
 async def test_what_happened_since_is_archived_before_anything_is_forgotten(

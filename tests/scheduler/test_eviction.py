@@ -180,13 +180,28 @@ def test_the_least_lost_work_leaves() -> None:
     assert victims(decide([N1, N2], jobs)) == {"short"}
 
 
+@pytest.mark.case("PRE-25")
 def test_a_tie_is_broken_by_no_name() -> None:
     hit = {"a": 0, "b": 0, "c": 0}
     for turn in range(300):
         jobs = [low(f"{who}-{turn}", n) for who, n in (("a", "n1"), ("b", "n2"), ("c", "n3"))]
         (victim,) = victims(decide([N1, N2, N3], [*jobs, high()]))
+        assert victims(decide([N3, N2, N1], [high(), *jobs[::-1]])) == {victim}
         hit[victim[0]] += 1
     assert all(60 <= count <= 141 for count in hit.values()), hit
+
+
+@pytest.mark.sibling_of("PRE-25")
+def test_who_has_many_jobs_is_hit_as_often_as_they_are() -> None:
+    """Of three of one person and one of another each is a victim as often as any other."""
+    hit = {"a": 0, "b": 0}
+    nodes = [node(f"n{number}") for number in range(4)]
+    for turn in range(200):
+        names = [f"a{n}-{turn}" for n in range(3)] + [f"b-{turn}"]
+        jobs = [low(name, f"n{number}") for number, name in enumerate(names)]
+        (victim,) = victims(decide(nodes, [*jobs, high()]))
+        hit[victim[0]] += 1
+    assert 30 <= hit["b"] <= 72, hit
 
 
 def test_the_victims_leave_and_the_beneficiary_waits_for_them() -> None:

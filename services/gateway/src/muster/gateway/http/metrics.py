@@ -76,6 +76,8 @@ class _Present(Collector):
         )
         for pool in self._reading.pools():
             use = pool.use
+            if not use.nodes and not use.jobs:
+                continue  # a pool that is gone has no figures
             for state, gpus in (
                 ("total", use.gpus),
                 ("used", use.gpus_used),

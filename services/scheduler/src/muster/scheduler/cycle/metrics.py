@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from enum import StrEnum
 
 from prometheus_client import Counter, Gauge, Histogram
@@ -50,14 +51,17 @@ class Meter:
         self._pool = pool
         self._rounds = {outcome: ROUNDS.labels(pool, outcome) for outcome in Outcome}
         self._seconds = SECONDS.labels(pool)
-        self._waiting, self._unreached = WAITING.labels(pool), UNREACHED.labels(pool)
         self._leads = LEADS.labels(pool)
 
     def planned(self, made: Plan, seconds: float) -> None:
         """Note a plan of the leader."""
         self._seconds.observe(seconds)
-        self._waiting.set(len(made.verdicts))
-        self._unreached.set(made.unreached)
+        self.queue(len(made.verdicts), made.unreached)
+
+    def queue(self, waiting: int, unreached: int) -> None:
+        """Note what the last plan left over."""
+        WAITING.labels(self._pool).set(waiting)
+        UNREACHED.labels(self._pool).set(unreached)
 
     def ended(self, outcome: Outcome) -> None:
         """Count a round."""
@@ -70,5 +74,9 @@ class Meter:
                 DECISIONS.labels(self._pool, decision.fact.event).inc()
 
     def leads(self, now: bool) -> None:
-        """Note who decides."""
+        """Note who decides; whoever does no more has nothing to say about the queue either."""
         self._leads.set(int(now))
+        if not now:
+            for gauge in (WAITING, UNREACHED):
+                with suppress(KeyError):
+                    gauge.remove(self._pool)
