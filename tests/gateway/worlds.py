@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import sqlalchemy as sa
 
-from muster.bus import Trigger
+from muster.bus import NobodyAnswers, Responder, Trigger
 from muster.bus.topology import Consumer
 from muster.contracts.requests import Answer
 from muster.domain.edges import Owner
@@ -32,9 +32,14 @@ __all__ = ["START", "TENANT", "HandClock"]
 
 @dataclass
 class QuietBus:
-    """A bus that nobody consumes from. behind: what `waiting` says; None = no such consumer."""
+    """A bus that nobody consumes from. behind: what `waiting` says; None = no such consumer.
+
+    answer_with: what every question gets; None = nobody answers.
+    """
 
     behind: int | None = 0
+    answer_with: bytes | Exception | None = None
+    asked: list[tuple[str, bytes]] = field(default_factory=list)
 
     async def consume(self, subscription: object) -> None:
         raise TypeError("not here")
@@ -49,6 +54,18 @@ class QuietBus:
         if self.behind is None:
             raise Permanent(f"there is no consumer {consumer.durable}")
         return self.behind
+
+    async def serve(self, responder: Responder) -> None:
+        raise TypeError("not here")
+
+    async def ask(self, subject: str, body: bytes, timeout: float) -> bytes:
+        self.asked.append((subject, body))
+        answer = self.answer_with
+        if answer is None:
+            raise NobodyAnswers(subject, timeout)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
 
 class World(Lives):

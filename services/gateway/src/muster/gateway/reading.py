@@ -16,11 +16,12 @@ from muster.contracts import subjects
 from muster.contracts.events import Event, UnreadableEvent, read_event
 from muster.domain.errors import Temporary
 from muster.domain.nodes import NodeState
+from muster.domain.pools import WaitingJob
 from muster.domain.state import JobState
 from muster.gateway.core.capacity import NodeUse, PoolUse, node_uses, pool_use
 from muster.gateway.core.filters import JobFilter, Place, place_of
 from muster.gateway.core.history import missing
-from muster.gateway.core.view import SeenJob, SeenPool, View
+from muster.gateway.core.view import JobName, SeenJob, SeenPool, View
 from muster.gateway.store import search
 from muster.gateway.store.search import KeptEvent
 from muster.log import EventLog, Recorded
@@ -93,6 +94,10 @@ class Reading:
             before = _place(page[-1])
         return found
 
+    async def last(self, tenant: str, job: str) -> Recorded | None:
+        """Return a job's last event as the log's leader knows it."""
+        return await self._log.last(subjects.job_key(tenant, job), leader=True)
+
     async def life(self, tenant: str, job: str) -> Life | None:
         """Return a job as the log's leader knows it, with its whole timeline; None if unknown."""
         key = subjects.job_key(tenant, job)
@@ -144,6 +149,11 @@ class Reading:
             if len(page) < REPLAY_PAGE:
                 return found
             after = page[-1].seq
+
+    def waiting(self) -> dict[JobName, WaitingJob]:
+        """Return what the last rounds said of the jobs at the heads of their queues."""
+        summaries = (pool.summary for pool in self.view.pools.values() if pool.summary)
+        return {(one.tenant, one.job): one for summary in summaries for one in summary.queue}
 
     def nodes(self, pool: str | None, asks: Asks = NOBODY) -> list[NodeUse]:
         """Return the nodes of a pool, or of all, by pool and name, and who is on them."""

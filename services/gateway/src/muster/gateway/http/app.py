@@ -1,6 +1,7 @@
 """The web application: routes, what is checked before each, and how errors are said.
 
-Everything is GET. Built over a `Surface`; serving it is `server`'s business.
+Everything only reads; everything is GET, but for a question that no address holds. Built over a
+`Surface`; serving it is `server`'s business.
 """
 
 from __future__ import annotations
@@ -21,13 +22,23 @@ from muster.gateway.http import (
     health_routes,
     job_routes,
     page_routes,
+    plan_routes,
     stream_routes,
 )
 from muster.gateway.http.problems import Problem, answer, violation
-from muster.gateway.http.queries import JobQuery, NodeQuery, Query, StreamQuery, once, violations_of
+from muster.gateway.http.queries import (
+    ExplainQuery,
+    JobQuery,
+    NodeQuery,
+    Query,
+    StreamQuery,
+    once,
+    violations_of,
+)
 from muster.gateway.http.surface import Surface
 
 _QUERIES: dict[str, type[Query]] = {
+    "explanation": ExplainQuery,
     "jobs": JobQuery,
     "nodes": NodeQuery,
     "stream": StreamQuery,
@@ -46,7 +57,7 @@ def create(surface: Surface) -> ASGIApp:
         redoc_url=None,
     )
     checked = [Depends(surface.authorise), Depends(once)]
-    for routes in (job_routes, capacity_routes, stream_routes):
+    for routes in (job_routes, plan_routes, capacity_routes, stream_routes):
         app.include_router(routes.router(surface), prefix="/api/v1", dependencies=checked)
     app.include_router(health_routes.router(surface))
     app.include_router(page_routes.router())

@@ -27,9 +27,9 @@ def router(surface: Surface) -> APIRouter:
         surface.have_view()
         found = await surface.reading.jobs(query.wanted, query.before, query.limit + 1)
         page, more = found[: query.limit], len(found) > query.limit
-        lang = language_of(request, query.lang)
+        lang, told = language_of(request, query.lang), surface.reading.waiting()
         return JobPage(
-            jobs=[job_row(seen, lang) for seen in page],
+            jobs=[job_row(seen, lang, told.get(seen.name)) for seen in page],
             next=make_cursor(place_of(page[-1].state)) if more else None,
             position=surface.reading.view.position,
         )

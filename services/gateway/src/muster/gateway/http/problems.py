@@ -34,9 +34,31 @@ _TEXTS: dict[str, tuple[str, str]] = {
         "该地址不存在；可用 GET /api/v1/openapi.json 查看全部接口",
     ),
     "E_METHOD": (
-        "this interface only reads: use GET; to change a job, publish a request on NATS"
-        " (requests.<tenant>.<verb>)",
-        "该接口只读，请使用 GET；修改任务请在 NATS 上发布请求（requests.<tenant>.<verb>）",
+        "this interface only reads: use GET (POST for /api/v1/fit, which submits nothing); to"
+        " change a job, publish a request on NATS (requests.<tenant>.<verb>)",
+        "该接口只读，请使用 GET（/api/v1/fit 使用 POST，但不提交任务）；"
+        "修改任务请在 NATS 上发布请求（requests.<tenant>.<verb>）",
+    ),
+    "E_CONTENT": (
+        "send the question as JSON with the header Content-Type: application/json",
+        "请以 JSON 发送，并携带请求头 Content-Type: application/json",
+    ),
+    "E_TOO_LARGE": (
+        "a question has at most {limit} bytes; shorten the specification",
+        "请求最多 {limit} 字节，请精简任务配置",
+    ),
+    "E_POOL": (
+        "the pool must be 1-128 of A-Z a-z 0-9 _ -",
+        "资源池名称须为 1-128 个字母、数字、_ 或 -",
+    ),
+    "E_NO_SCHEDULER": (
+        "no scheduler of pool {pool} answers now; try again, and see with `muster doctor` whether"
+        " it runs",
+        "当前没有资源池 {pool} 的调度器应答；请重试，并用 `muster doctor` 检查其是否运行",
+    ),
+    "E_NO_ANSWER": (
+        "the scheduler of pool {pool} could not answer; its log says why",
+        "资源池 {pool} 的调度器无法应答；原因见其日志",
     ),
     "E_TOKEN": (
         "a valid bearer token is required: send the header Authorization: Bearer <token>",

@@ -9,6 +9,7 @@ import base64
 import binascii
 import difflib
 import json
+import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -16,10 +17,12 @@ from typing import Annotated, Any, Literal
 from fastapi import Request
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from muster.contracts.queries import Priority
 from muster.domain.model import TOKEN_PATTERN
 from muster.domain.nodes import NodeCondition
 from muster.domain.phases import Phase
 from muster.domain.violations import Violation
+from muster.domain.whatif import FORMS, LONGEST, MOST
 from muster.gateway.core.filters import JobFilter, Place
 from muster.gateway.http.problems import Problem, violation
 from muster.gateway.reading import Asks
@@ -41,6 +44,11 @@ RULES: dict[str, tuple[str, str]] = {
     "limit": ("an integer between 1 and 500", " 1-500 之间的整数"),
     "cursor": ("the `next` of an earlier answer, unchanged", "之前响应中的 next 原值"),
     "lang": ("en or zh", " en 或 zh"),
+    "priority": ("low, normal, high or 1-99", " low、normal、high 或 1-99"),
+    "what_if": (
+        f"up to {MOST}, each one of: {', '.join(FORMS)}",
+        f"最多 {MOST} 个，可用：{'、'.join(FORMS)}",
+    ),
     "snapshot": ("true or false", " true 或 false"),
     "after": (
         "an integer >= 0, the id of an event that was received",
@@ -51,7 +59,13 @@ RULES: dict[str, tuple[str, str]] = {
         "已收到的事件 ID（不小于 0 的整数）",
     ),
 }
-_MANY = frozenset({"phase", "label"})
+_MANY = frozenset({"phase", "label", "what_if"})
+
+
+def _priority(text: str) -> str:
+    if re.fullmatch(r"low|normal|high|[1-9][0-9]?", text, re.ASCII):
+        return text
+    raise ValueError("no priority")
 
 
 def _cursor(text: str) -> str:
@@ -109,6 +123,26 @@ class CapacityQuery(Query):
             found = violation("E_PARAMETER_VALUE", "$.query.user", field="user", **rule)
             raise Problem(400, found)
         return Asks(self.tenant, self.user)
+
+
+class ExplainQuery(Query):
+    """As if. what_if: all of them hold at once."""
+
+    what_if: list[Annotated[str, Field(min_length=1, max_length=LONGEST)]] = Field(
+        default=[], max_length=MOST, description=f"Any of: {', '.join(FORMS)}."
+    )
+    priority: Annotated[str, AfterValidator(_priority)] | None = Field(
+        default=None, description="low, normal, high, or 1-99."
+    )
+
+    @property
+    def supposed_priority(self) -> Priority | None:
+        """The priority as the scheduler is asked."""
+        match self.priority:
+            case None | "low" | "normal" | "high":
+                return self.priority
+            case number:
+                return int(number)
 
 
 class NodeQuery(CapacityQuery):

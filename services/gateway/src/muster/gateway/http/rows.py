@@ -11,8 +11,11 @@ from pydantic import BaseModel
 from muster.domain.demand import JobType, ResourceClass
 from muster.domain.nodes import NodeCondition, Taint
 from muster.domain.phases import SHOWN_TEXT, Phase, Shown
+from muster.domain.pools import WaitingJob
 from muster.domain.reasons import Reason, ReasonCode
 from muster.domain.sentences import sentence
+from muster.domain.state import JobState
+from muster.domain.waiting import Tier
 from muster.gateway.core.capacity import NodeUse
 from muster.gateway.core.view import SeenJob
 from muster.gateway.http.queries import Language
@@ -26,8 +29,19 @@ class ReasonRow(BaseModel):
     text: str
 
 
+class WaitingRow(BaseModel):
+    """Why a queued job is not placed, by the last round. ahead: jobs before it."""
+
+    code: str
+    tier: Tier | None
+    text: str
+    ahead: int
+
+
 class JobRow(BaseModel):
     """A job at a glance. seq: its last event in the log.
+
+    waiting: of a queued job that the pool's last summary names; `explanation` knows of every job.
 
     gpus: whole ones of all workers; gpu_milli: thousandths of shared ones of all workers.
     """
@@ -48,6 +62,7 @@ class JobRow(BaseModel):
     shown: Shown
     shown_text: str
     reason: ReasonRow | None
+    waiting: WaitingRow | None = None
     attempt: int
     queue_entry: int
     requeues: int
@@ -176,8 +191,8 @@ class Pools(BaseModel):
     position: int
 
 
-def job_row(seen: SeenJob, lang: Language) -> JobRow:
-    """Return a job at a glance."""
+def job_row(seen: SeenJob, lang: Language, waiting: WaitingJob | None = None) -> JobRow:
+    """Return a job at a glance. waiting: what the last round said of it."""
     state = seen.state
     return JobRow(
         tenant=state.tenant,
@@ -196,6 +211,7 @@ def job_row(seen: SeenJob, lang: Language) -> JobRow:
         shown=state.shown,
         shown_text=_shown(state.shown, lang),
         reason=_reason(state.reason, lang),
+        waiting=_waiting(state, waiting, lang),
         attempt=state.attempt,
         queue_entry=state.queue_entry,
         requeues=state.ledgers.requeues,
@@ -217,6 +233,13 @@ def _shown(shown: Shown, lang: Language) -> str:
 
 def _reason(reason: Reason | None, lang: Language) -> ReasonRow | None:
     return None if reason is None else ReasonRow(code=reason.code, text=reason.text(lang))
+
+
+def _waiting(state: JobState, told: WaitingJob | None, lang: Language) -> WaitingRow | None:
+    if told is None or state.phase is not Phase.QUEUED:
+        return None
+    text = told.zh if lang == "zh" else told.en
+    return WaitingRow(code=told.code, tier=told.tier, text=text, ahead=told.ahead)
 
 
 def event_row(told: Told, lang: Language) -> EventRow:
