@@ -19,8 +19,8 @@ from muster.scheduler.core.remedies import move_of
 from muster.scheduler.core.snapshot import JobKey
 from muster.scheduler.core.verdicts import Decision, Move, Plan
 
-TRIED = "fit"
-"""Id of a job that is only tried; request ids cannot make it."""
+TRIED = "zz-tried"
+"""Id of a job that is only tried: no request makes it, and of equals it is the last."""
 
 
 def tried(tenant: str, user: str, spec: JobSpec, at: datetime) -> JobState:
