@@ -9,12 +9,13 @@ import pytest
 from muster.domain.demand import Locality, LocalityMode
 from muster.domain.phases import TERMINAL, Phase
 from muster.domain.state import JobState
+from muster.domain.stock import StockChanged
 from muster.domain.tenants import QuotaSet, Share, TenantView
 from muster.domain.waiting import Explanation, HelpKind, Tier, WhyCode
 from muster.domain.waiting_words import KINDS, WORDS, in_general, steady, why
 from muster.scheduler.core.explain import explain, explain_state
 from muster.scheduler.core.plan import plan
-from muster.scheduler.core.policy import Policy
+from muster.scheduler.core.policy import Order, Policy
 from muster.scheduler.core.snapshot import Eviction, Snapshot
 from muster.scheduler.core.verdicts import Waiting
 from muster.scheduler.cycle.summary import summarise
@@ -73,6 +74,21 @@ CASES: dict[WhyCode, tuple[Snapshot, Policy]] = {
             tenants={"t": TenantView(QUOTA)},
         ),
         Policy(),
+    ),
+    WhyCode.STOCK: (
+        world(
+            [node("n1", spot=True)],
+            [queued("q", kind="spot")],
+            stock=(StockChanged(pool="default", zone="default", gpu_model="A100", gpus=4),),
+        ),
+        Policy(),
+    ),
+    WhyCode.BEHIND: (
+        world(
+            ONE,
+            [queued("p", 2, 8, entered=-200), FULL, queued("o", entered=-150), queued("q", gpus=1)],
+        ),
+        Policy(order=Order.FIFO),
     ),
     WhyCode.EVICTION_LIMIT: (
         world(ONE, [LOW, queued("q", priority=90)], evictions=evicted()),
@@ -160,6 +176,8 @@ NUMBERS: dict[str, Any] = {
     "model": "A100",
     "used": 3,
     "asked": 4,
+    "zone": "z1",
+    "offered": 4,
     "at": "then",
     "nodes": "n1",
     "by": "j",

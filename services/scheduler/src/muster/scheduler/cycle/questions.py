@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
@@ -100,7 +100,8 @@ class Questions:
         await self._source.ready()
         address = subjects.parse(question.subject)
         kind, pool = address.event, self._source.pool(address.names[0])
-        snapshot = self._source.frozen(pool)
+        # what the rounds remember of each other belongs to their own thread
+        snapshot = replace(self._source.frozen(pool), memory=None)
         try:
             found = await self._found(kind, question.body, pool, snapshot)
         except _Refused as refused:
