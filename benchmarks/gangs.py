@@ -21,16 +21,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import structlog
+from nats.aio.client import Client
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import gangs_peers
 from benchmarks.gangs_client import Outside, gang, outside
+from benchmarks.gangs_queue import enqueue
 from benchmarks.gangs_stack import GPUS, Stack, stack
+from benchmarks.log_server import opened
 
 NODES = (125, 1000)
 RUNS = 5
-QUEUED = 10_000
+QUEUED, LONG_QUEUE, SHAPES = 10_000, 100_000, 50
 READY_S, PLACED_S, QUEUED_S = 120.0, 60.0, 240.0
 CASE_S = 420.0
 QUIET_S = 1.0
@@ -169,11 +172,54 @@ async def behind_unfit(bench: Bench) -> Line:
     }
 
 
+async def takeover(bench: Bench) -> Line:
+    """A scheduler that starts with a long queue in the log: from the log, and from a checkpoint."""
+    full, rest = divmod(bench.nodes - 1, 27)
+    await bench.run([gang(27, GPUS)] * full + [gang(1, GPUS)] * rest + [gang(1, GPUS - 4)])
+    stack = bench.stack
+    await stack.stop()
+    connection = await opened(stack.url, "queue")
+    try:
+        shapes = [gang(1 + n % 10, 8, priority=n + 1) for n in range(SHAPES)]
+        await enqueue(connection, shapes, bench.options.long_queue)
+        cold = await _start_over(bench, connection)
+        file = stack.folder / "scheduler" / "scheduler-checkpoint.json"
+        async with asyncio.timeout(PLACED_S):
+            while not file.exists():
+                await asyncio.sleep(0.1)
+        used = stack.used().get("scheduler", {})
+        await stack.stop()
+        warm = await _start_over(bench, connection)
+    finally:
+        await connection.close()
+    megabytes = used.get("mb", 0)
+    return {
+        "queued": bench.options.long_queue,
+        "from_log_s": cold,
+        "from_checkpoint_s": warm,
+        "scheduler_mb": megabytes,
+        "checkpoint_mb": round(file.stat().st_size / (1 << 20)),
+    }
+
+
+async def _start_over(bench: Bench, connection: Client) -> float:
+    """Start a scheduler while a job waits that fits; return the seconds until it is placed."""
+    (small,) = await enqueue(connection, [gang(1, 2)], 1)
+    async with outside(bench.stack.url, only_new=True) as client:
+        began = time.perf_counter()
+        bench.stack.start(
+            "scheduler", "muster.scheduler.service", MUSTER_SCHEDULER_CHECKPOINT_S="2"
+        )
+        await client.watcher.all([small], "scheduled", QUEUED_S)
+        return round(client.watcher.seen[small]["scheduled"] - began, 2)
+
+
 CASES: dict[str, tuple[Case, tuple[int, ...]]] = {
     "b1": (b1, NODES),
     "b2": (b2, NODES),
     "preempt": (preempt, (128,)),
     "behind_unfit": (behind_unfit, (1000,)),
+    "takeover": (takeover, (1000,)),
 }
 """Each with the sizes of cluster on which it is measured."""
 
@@ -218,6 +264,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--nodes", nargs="*", type=int, help="instead of each case's own")
     parser.add_argument("--runs", type=int, default=RUNS, help="of preempt and behind_unfit")
     parser.add_argument("--queued", type=int, default=QUEUED, help="of behind_unfit")
+    parser.add_argument("--long-queue", type=int, default=LONG_QUEUE, help="of takeover")
     parser.add_argument("--sync", choices=("always", "default"), default="always")
     return parser.parse_args()
 

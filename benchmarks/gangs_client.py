@@ -30,7 +30,7 @@ Spec = Mapping[str, Any]
 
 
 def gang(
-    workers: int, gpus: int, *, priority: str = "normal", queue_hours: int = 12
+    workers: int, gpus: int, *, priority: str | int = "normal", queue_hours: int = 12
 ) -> dict[str, Any]:
     """Return the specification of a gang that waits for room."""
     return {
@@ -144,8 +144,8 @@ class Outside:
 
 
 @asynccontextmanager
-async def outside(url: str) -> AsyncIterator[Outside]:
-    """Connect, and watch the log from now on."""
+async def outside(url: str, *, only_new: bool = False) -> AsyncIterator[Outside]:
+    """Connect, and watch the log from its beginning, or from now on."""
     watching, asking = await opened(url, "watcher"), await opened(url, "outside")
     try:
         watcher = Watcher()
@@ -154,7 +154,7 @@ async def outside(url: str) -> AsyncIterator[Outside]:
             stream="EVENTS",
             cb=watcher.receive,
             ordered_consumer=True,
-            deliver_policy=DeliverPolicy.ALL,
+            deliver_policy=DeliverPolicy.NEW if only_new else DeliverPolicy.ALL,
         )
         yield Outside(asking, watcher)
     finally:
