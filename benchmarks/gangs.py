@@ -29,13 +29,14 @@ from benchmarks import gangs_peers
 from benchmarks.gangs_client import Outside, gang, outside
 from benchmarks.gangs_queue import enqueue
 from benchmarks.gangs_stack import GPUS, Stack, stack
+from benchmarks.gangs_table import table
 from benchmarks.log_server import opened
 
 NODES = (125, 1000)
 RUNS = 5
 QUEUED, LONG_QUEUE, SHAPES = 10_000, 100_000, 50
-READY_S, PLACED_S, QUEUED_S = 120.0, 60.0, 240.0
-CASE_S = 420.0
+READY_S, PLACED_S, QUEUED_S = 120.0, 60.0, 400.0
+CASE_S = 600.0
 QUIET_S = 1.0
 
 
@@ -253,9 +254,13 @@ async def main() -> None:
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
     loop.add_signal_handler(signal.SIGTERM, task.cancel)
+    lines = []
     for name in options.cases:
         for nodes in options.nodes or CASES[name][1]:
-            print(json.dumps(await measure(name, nodes, options)), flush=True)
+            lines.append(await measure(name, nodes, options))
+            print(json.dumps(lines[-1]), flush=True)
+    if options.table:
+        print(table(lines, options.table))
 
 
 def _options() -> argparse.Namespace:
@@ -265,6 +270,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--runs", type=int, default=RUNS, help="of preempt and behind_unfit")
     parser.add_argument("--queued", type=int, default=QUEUED, help="of behind_unfit")
     parser.add_argument("--long-queue", type=int, default=LONG_QUEUE, help="of takeover")
+    parser.add_argument("--table", choices=("en", "zh"), help="in the end, as Markdown")
     parser.add_argument("--sync", choices=("always", "default"), default="always")
     return parser.parse_args()
 
