@@ -17,7 +17,7 @@ if [ -z "$$python" ]; then echo "Muster needs Python 3.11 or newer: install it, 
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help runtime dev demo demo-clean test lint format types imports check docs requirements clean
+.PHONY: help runtime dev demo demo-clean test lint format types imports check docs bench-queue requirements clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z%-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ docs: dev  ## generate the reference pages
 
 bench-%: dev  ## run one benchmark, such as bench-log
 	@$(BIN)/python benchmarks/$(subst -,_,$*).py $(ARGS)
+
+bench-queue: dev  # not queue.py: a script of that name would hide the standard library's module
+	@$(BIN)/python benchmarks/queues.py $(ARGS)
 
 requirements: dev  ## compile requirements/*.in again; ARGS="--upgrade-package ruff" moves one pin
 	@cd requirements && for name in virtualenv build runtime report dev; do \

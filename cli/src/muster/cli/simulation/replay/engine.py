@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from enum import IntEnum
 from functools import partial
 from itertools import count
-from time import perf_counter
+from time import perf_counter, process_time
 
 from muster.admission.core import decide as admission
 from muster.cli.simulation.replay.book import Book, Change, NodeChange
@@ -48,12 +48,13 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """What is left when time has ended. seconds: how long it took."""
+    """What is left when time has ended. seconds: how long it took; cpu_seconds: of this process."""
 
     meters: Meters
     rounds: Rounds
     events: int
     seconds: float
+    cpu_seconds: float
     ended_at: datetime
 
 
@@ -103,7 +104,7 @@ class Engine:
 
     def run(self) -> Ended:
         """Replay everything."""
-        began = perf_counter()
+        began, cpu = perf_counter(), process_time()
         self._capacity.open()
         while (now := self._next()) is not None:
             self.book.clock.at = now
@@ -111,7 +112,8 @@ class Engine:
             self._settle()
             self.meters.instant(now, self.rounds)
         ended = self.book.clock.now()
-        return Ended(self.meters, self.rounds, self.book.events, perf_counter() - began, ended)
+        wall, cpu = perf_counter() - began, process_time() - cpu
+        return Ended(self.meters, self.rounds, self.book.events, wall, cpu, ended)
 
     def _next(self) -> datetime | None:
         """Return the next instant; None when nothing runs or comes that could change anything."""

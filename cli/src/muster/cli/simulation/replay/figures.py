@@ -46,6 +46,7 @@ def document(ended: Ended, workload: Workload, settings: Settings, cut: Cut) -> 
         "events": ended.events,
         "run": {
             "wall_s": round(ended.seconds, 2),
+            "cpu_s": round(ended.cpu_seconds, 2),
             "jobs_per_s": round(len(workload.rows) / max(ended.seconds, 1e-9), 1),
         },
     }
