@@ -3,7 +3,7 @@
 `make bench-queue`, or `make bench-queue ARGS="--traces 3 --jobs 300"`. Replays the four Philly
 traces (docs/replay.md says where they are; MUSTER_TRACES names their folder) on 64 GPUs, and on as
 many as make the offered load 0.9. Figures of others stand beside ours where the folder has them:
-`golden_` of another replay without overheads, `published_` of preemptive policies of the literature.
+`golden_` of another replay without overheads, `published_` of preemptive policies in papers.
 
 fifo, fifo_skip, sjf: the plain orders; every job on demand, nobody is evicted. default: the same
 jobs in our order. default_limits: the same, and jobs say how long they run. default_qos: with the

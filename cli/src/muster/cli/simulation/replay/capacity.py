@@ -50,11 +50,12 @@ class NodeStep:
 
 
 class Capacity:
-    """The nodes of a replay."""
+    """The nodes of a replay. changed: since somebody last set it to False."""
 
     def __init__(self, book: Book, machines: Machines, shapes: Mapping[str, NodeShape]) -> None:
         self._book, self._machines, self._shapes = book, machines, shapes
         self._going: dict[str, None] = {}
+        self.changed = False
         self._acts: dict[Happens, Callable[[str], None]] = {
             Happens.RECLAIM: self._reclaim,
             Happens.LOST: self._lose,

@@ -134,6 +134,10 @@ class Engine:
     def _settle(self) -> None:
         self._react()
         while self.book.jobs and self.rounds.is_due():
+            if not self.meters.waiting and not self._capacity.changed:
+                self.rounds.forget()  # nobody to place, and nobody to tell to leave
+                break
+            self._capacity.changed = False
             self.rounds.turn()
             self._expire()
             self._react()
@@ -149,6 +153,7 @@ class Engine:
             self._arm(state)
 
     def _on_node(self, change: NodeChange) -> None:
+        self._capacity.changed = True
         self.rounds.note_news()
 
     def _arm(self, state: JobState) -> None:

@@ -82,7 +82,10 @@ class Periods:
 
 @dataclass(slots=True)
 class Meters:
-    """See the module. evictions: (class, cause) -> how many; refusals: rule -> how many."""
+    """See the module. evictions: (class, cause) -> how many; refusals: rule -> how many.
+
+    waiting: jobs in the queue now.
+    """
 
     workload: Workload
     policy: Policy
@@ -96,8 +99,8 @@ class Meters:
     series: Series = field(default_factory=Series)
     nodes: NodeSeries = field(default_factory=NodeSeries)
     fragments: Fragments = field(init=False)
+    waiting: int = 0
     _total: int = 0
-    _waiting: int = 0
 
     def __post_init__(self) -> None:
         self.fragments = Fragments(self.workload)
@@ -122,14 +125,14 @@ class Meters:
             self._moves(before, after, change.at)
         match change.fact.event:
             case "admitted" | "requeued" | "resumed":
-                self._waiting += 1
+                self.waiting += 1
                 self.resumed += change.fact.event == "resumed"
                 self._enters(trail, after, change.at)
                 trail.waits(change.at)
             case "scheduled":
-                self._waiting -= 1
+                self.waiting -= 1
             case "queue_timed_out" | "declined":
-                self._waiting -= 1
+                self.waiting -= 1
                 self._leaves(trail, change.at)
             case "started":
                 trail.waited(change.at)
@@ -156,7 +159,7 @@ class Meters:
     def instant(self, at: datetime, rounds: Rounds) -> None:
         """Everything of one instant has happened."""
         seconds = (at - START).total_seconds()
-        self.series.add(Point(seconds, self.nodes.used, self._total, self._waiting))
+        self.series.add(Point(seconds, self.nodes.used, self._total, self.waiting))
         self.fragments.look(seconds, rounds.made)
 
     # --- counting ------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ class Rounds:
         self._cursor: JobKey | None = None
         self._set_aside: dict[JobKey, int] = {}
         self._last_at: datetime | None = None
+        self._next_at: datetime | None = None
         self.made: Plan | None = None
         self.count = 0
         self.refused = Counter[str]()
@@ -37,6 +38,10 @@ class Rounds:
     def note_news(self) -> None:
         """Note that something happened that may change a plan."""
         self._news = True
+
+    def forget(self) -> None:
+        """Note that neither what happened nor the time gives a plan anything to do."""
+        self._news, self._next_at = False, None
 
     @property
     def pending(self) -> bool:
@@ -49,8 +54,7 @@ class Rounds:
         now = self._book.clock.now()
         if self.pending:
             return max(now, self._earliest(now))
-        due = self.made.next_at if self.made else None
-        return max(due, self._earliest(now)) if due else None
+        return max(self._next_at, self._earliest(now)) if self._next_at else None
 
     def _earliest(self, now: datetime) -> datetime:
         return self._last_at + self._every if self._last_at and self._every else now
@@ -67,7 +71,7 @@ class Rounds:
         self.count += 1
         aside = self._aside()
         made = plan(book.fold.snapshot(now, book.events, self._cursor, aside), self._policy)
-        self.made, self._cursor = made, made.cursor
+        self.made, self._cursor, self._next_at = made, made.cursor, made.next_at
         batch = build(made, book.fold, book.pen(Owner.SCHEDULER), EPOCH, MAX_MESSAGES)
         if batch is None:
             return False
