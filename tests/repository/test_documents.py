@@ -12,6 +12,7 @@ from scripts.generate_docs import FOLDER, PAGES
 ROOT = Path(__file__).parents[2]
 WRITTEN = [
     *ROOT.glob("*.md"),
+    *ROOT.glob("docs/*.md"),
     *ROOT.glob("docs/decisions/*.md"),
     *ROOT.glob("services/*/README.md"),
     *ROOT.glob("deploy/README.md"),
