@@ -7,7 +7,7 @@ nodes that a job may use, and how the job wants them chosen.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import merge
 from itertools import groupby
@@ -104,6 +104,17 @@ def place(
         if not isinstance(found, Shortfall):
             return found
     return _place(roles, sites.every, moved, how)
+
+
+def domain_in(rooms: Rooms, how: How) -> Callable[[str], Hashable] | None:
+    """Return how to tell the domains apart of which one must hold all workers; None = none must."""
+    if how.required is None:
+        return None
+    if not how.together:
+        return str
+    levels = how.together[-1]
+    rooms.parts(levels)
+    return lambda node: rooms.home(node, levels)
 
 
 def could_hold(roles: Sequence[Role], rooms: Rooms) -> bool:

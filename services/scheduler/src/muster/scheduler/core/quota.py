@@ -183,8 +183,9 @@ class Ledger:
             if (shares := view.shares_of(snapshot.pool))
         }
         self.active = bool(self._shares)
-        self._model = {node.node: node.shape.gpu_model for node in snapshot.nodes}
-        self.models = frozenset(n.shape.gpu_model for n in snapshot.nodes if n.shape.gpus)
+        nodes = snapshot.nodes if self.active else ()
+        self._model = {node.node: node.shape.gpu_model for node in nodes}
+        self.models = frozenset(n.shape.gpu_model for n in nodes if n.shape.gpus)
         self._all: dict[tuple[str, str], Account] = {}
         self._guaranteed: dict[tuple[str, str], Account] = {}
         self._where: dict[JobKey, dict[str, int]] = {}

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from datetime import datetime, timedelta
+from functools import lru_cache
 
 from muster.domain.phases import Phase
 from muster.domain.spec import MAX_RUNTIME_S
@@ -85,4 +86,9 @@ def lost_work(state: JobState, now: datetime) -> float:
 
 def lot(state: JobState) -> str:
     """Return a last key that is stable, and favours no user and no name."""
-    return hashlib.blake2b(f"{state.job}/{state.attempt}".encode(), digest_size=8).hexdigest()
+    return _lot(state.job, state.attempt)
+
+
+@lru_cache(maxsize=65_536)
+def _lot(job: str, attempt: int) -> str:
+    return hashlib.blake2b(f"{job}/{attempt}".encode(), digest_size=8).hexdigest()

@@ -20,6 +20,7 @@ from muster.domain.facts import (
 )
 from muster.domain.nodes import NodeState
 from muster.domain.state import JobState, Wait
+from muster.scheduler.core.amounts import of_role
 from muster.scheduler.core.board import NOBODY, claim_on
 from muster.scheduler.core.exits import Exits
 from muster.scheduler.core.ground import Ground
@@ -27,10 +28,12 @@ from muster.scheduler.core.jobs import JobKey, Listed
 from muster.scheduler.core.memory import Memory
 from muster.scheduler.core.placement import (
     UNCHANGED,
+    Asked,
     How,
     Placed,
     Shortfall,
     could_hold,
+    domain_in,
     how_for,
     place,
 )
@@ -41,6 +44,7 @@ from muster.scheduler.core.rights import Bid, Rights
 from muster.scheduler.core.rooms import Sites
 from muster.scheduler.core.snapshot import Snapshot
 from muster.scheduler.core.stock import Scarce, Stock
+from muster.scheduler.core.tally import Tally
 from muster.scheduler.core.upkeep import awaited_by, returns, upkeep
 from muster.scheduler.core.verdicts import Decision, Move
 from muster.scheduler.core.victims import Candidate, Exit, Search, Way, find_way
@@ -242,17 +246,28 @@ class Round:
         def lawful(gone: Sequence[Candidate]) -> bool:
             return not self._too_deep(job, gone, bid)
 
+        def counted() -> Tally:
+            return self._tally(job, sites)
+
         useful = [one for one in candidates if self._is_useful(job, one, sites)]
         nodes_of, policy = self.board.nodes_of, self.policy
         for _ in range(LAWFUL_TRIES):
             way = find_way(
-                useful, fits, nodes_of, policy.max_singles, lawful, policy.max_placements
+                useful, fits, nodes_of, policy.max_singles, lawful, policy.max_placements, counted
             )
             deep = self._too_deep(job, way.candidates, bid) if way else ()
             if not deep:
                 return way
             useful = [one for one in useful if one.key not in deep]
         return None
+
+    def _tally(self, job: Listed, sites: Sites) -> Tally:
+        """Return a count of how many workers of a gang have a place."""
+        how, rooms = self.how(job.state), sites.every
+        part = domain_in(rooms, how)
+        asked = [Asked(role, of_role(role)) for role in job.state.demand.roles if role.replicas]
+        exact = not (self.ledger.active or self.stock.active)
+        return Tally(asked, rooms, self.board.free, self.board.nodes_of, part, exact=exact)
 
     def _is_useful(self, job: Listed, one: Candidate, sites: Sites) -> bool:
         """Tell whether the going of a job gives room on a node, or in the tenant's share."""

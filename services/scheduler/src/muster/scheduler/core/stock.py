@@ -64,7 +64,8 @@ class Stock:
             (offer.zone, offer.gpu_model): offer for offer in snapshot.stock
         }
         self.active = bool(self._offers)
-        places = ((n.node, (n.shape.zone, n.shape.gpu_model), n.shape.spot) for n in snapshot.nodes)
+        nodes = snapshot.nodes if self.active else ()
+        places = ((n.node, (n.shape.zone, n.shape.gpu_model), n.shape.spot) for n in nodes)
         self._item = {n: item for n, item, spot in places if spot and item in self._offers}
         self._accounts: dict[Item, Account] = {item: Account() for item in self._offers}
         self._where: dict[JobKey, dict[Item, int]] = {}

@@ -7,7 +7,7 @@ work; as many as are needed, less those that are not, or one that is enough alon
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, IntEnum, auto
@@ -16,6 +16,7 @@ from muster.scheduler.core.minimal import Piece, best_set, price_of
 from muster.scheduler.core.placement import Placed, Shortfall
 from muster.scheduler.core.rank import Level, level, lost_work, lot
 from muster.scheduler.core.snapshot import JobKey, Listed, is_hold
+from muster.scheduler.core.tally import Tally
 
 Fits = Callable[[frozenset[JobKey]], Placed | Shortfall]
 """Place the gang as if these jobs were gone."""
@@ -97,19 +98,22 @@ def find_way(
     singles: int,
     lawful: Lawful | None = None,
     tries: int = TRIES,
+    counted: Callable[[], Tally] | None = None,
 ) -> Way | None:
     """Return the cheapest way: of few candidates the best there is, else the best that is found.
 
-    None if not even all of them are enough. A way of many candidates may be unlawful.
+    None if not even all of them are enough. A way of many candidates may be unlawful. counted: how
+    to count instead of placing, where that will do; what is found is placed in the end.
     """
     order = sorted(candidates, key=lambda one: one.cost)
-    needed = _shortest_prefix(order, fits) if order else None
+    victims = [one for one in order if one.exit is not Exit.LEAVES_ANYWAY]
+    many = len(victims) > EXACT
+    search = _Search(fits, nodes_of, counted if many else None)
+    needed = _shortest_prefix(order, search) if order else None
     if needed is None:
         return None
-    search = _Search(fits, nodes_of)
     enough: Sequence[Candidate] = search.trimmed(order[:needed])
-    victims = [one for one in order if one.exit is not Exit.LEAVES_ANYWAY]
-    if len(victims) <= EXACT:
+    if not many:
         enough = _best(order, enough, search, lawful, tries) or enough
     elif sum(one.exit is Exit.EVICTED for one in enough) > 1:
         enough = _single(order, enough, search, singles) or enough
@@ -154,13 +158,19 @@ def _keys(candidates: Sequence[Candidate]) -> frozenset[JobKey]:
     return frozenset(one.key for one in candidates)
 
 
-def _shortest_prefix(order: Sequence[Candidate], fits: Fits) -> int | None:
+def _shortest_prefix(order: Sequence[Candidate], search: _Search) -> int | None:
     """Return how many of the first are enough, None if not even all of them are.
 
-    Who leaves anyway is tried together; then a few, as mostly a few will do, and ever more.
+    Who leaves anyway is tried together; then a few, as mostly a few will do, and ever more. Where
+    there is a count, at least as many as it says.
     """
+    fits, step = search.fits, 1
     low, high = 0, sum(one.exit is Exit.LEAVES_ANYWAY for one in order) or 1
-    step = 1
+    if search.counted is not None:
+        least = _counted_prefix(order, high, search.counted())
+        if least is None:
+            return None
+        low, high = least - 1, least
     while isinstance(fits(_keys(order[:high])), Shortfall):
         if high >= len(order):
             return None
@@ -174,10 +184,20 @@ def _shortest_prefix(order: Sequence[Candidate], fits: Fits) -> int | None:
     return high
 
 
+def _counted_prefix(order: Sequence[Candidate], first: int, tally: Tally) -> int | None:
+    """Return how many of the first there must be at least, None if not even all may be enough."""
+    for count, one in enumerate(order, start=1):
+        tally.take(one.key)
+        if count >= first and tally.enough:
+            return count
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class _Search:
     fits: Fits
     nodes_of: NodesOf
+    counted: Callable[[], Tally] | None = None
 
     def touching(self, some: Sequence[Candidate], placement: Placed) -> list[Candidate]:
         """Return those that have something on a node of the placement."""
@@ -196,11 +216,35 @@ class _Search:
         kept = self.touching(enough, placement)
         if isinstance(self.fits(_keys(kept)), Shortfall):
             kept = list(enough)  # fewer nodes: roles may get in each other's way
+        if self.counted is not None:
+            return self._trimmed_by_count(kept, self.counted())
+        return self._without_needless(kept)
+
+    def _without_needless(self, kept: list[Candidate]) -> list[Candidate]:
         for one in reversed(kept.copy()):
             rest = [other for other in kept if other is not one]
             if not isinstance(self.fits(_keys(rest)), Shortfall):
                 kept = rest
         return kept
+
+    def _trimmed_by_count(self, kept: list[Candidate], tally: Tally) -> list[Candidate]:
+        """Place anew only where the count leaves it open whether somebody is needed."""
+        gone = {one.key: one for one in kept}
+        for key in gone:
+            tally.take(key)
+        for one in reversed(kept):
+            tally.give(one.key)
+            del gone[one.key]
+            if not tally.enough or not (tally.exact or self._fit_without(gone)):
+                tally.take(one.key)
+                gone[one.key] = one
+        found = [one for one in kept if one.key in gone]
+        if tally.exact and not self._fit_without(gone):
+            return self._without_needless(kept)
+        return found
+
+    def _fit_without(self, gone: Collection[JobKey]) -> bool:
+        return not isinstance(self.fits(frozenset(gone)), Shortfall)
 
 
 def _single(
@@ -210,7 +254,21 @@ def _single(
     ceiling = max(one.level for one in instead)
     leaving = [one for one in order if one.exit is Exit.LEAVES_ANYWAY]
     victims = [one for one in order if one.exit is Exit.EVICTED and one.level <= ceiling]
+    tally = search.counted() if search.counted is not None else None
+    if tally is not None:
+        for one in leaving:
+            tally.take(one.key)
     for one in victims[:singles]:
-        if not isinstance(search.fits(_keys([*leaving, one])), Shortfall):
+        if _may_do(one, tally) and not isinstance(search.fits(_keys([*leaving, one])), Shortfall):
             return search.trimmed([*leaving, one])
     return None
+
+
+def _may_do(one: Candidate, tally: Tally | None) -> bool:
+    """Tell whether one victim may be enough, as far as can be counted."""
+    if tally is None:
+        return True
+    tally.take(one.key)
+    found = tally.enough
+    tally.give(one.key)
+    return found
