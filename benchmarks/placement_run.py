@@ -12,7 +12,7 @@ from muster.domain.demand import Demand
 from muster.scheduler.core.amounts import CARD, of_role, of_shape, room
 from muster.scheduler.core.board import Board, claim_on
 from muster.scheduler.core.market import asked_by
-from muster.scheduler.core.placement import PLAIN, Asked, How, Placed, Shortfall, place
+from muster.scheduler.core.placement import Asked, How, Placed, Shortfall, place
 from muster.scheduler.core.rooms import Kind, Rooms, Site, Sites, gathered
 from muster.scheduler.core.scoring import POLICIES as OF_THE_PRODUCT
 from muster.scheduler.core.scoring import Fragments, Market, Taste, covering, taste
@@ -95,9 +95,8 @@ class Cluster:
 
     def submit(self, task: Demand) -> bool:
         """Place a task, or drop it; tell which."""
-        found = place(task.roles, self._sites, how=PLAIN if self._dice else self._how)
-        if self._dice is not None and not isinstance(found, Shortfall):
-            found = place(task.roles, self._drawn(task, self._dice), how=self._how)
+        sites = self._sites if self._dice is None else self._drawn(task, self._dice)
+        found = place(task.roles, sites, how=self._how)
         if isinstance(found, Shortfall):
             return False
         self._take(task, found)
@@ -111,7 +110,7 @@ class Cluster:
             self._sites.enter(node, self._board.free(node))
 
     def _drawn(self, task: Demand, dice: Random) -> Sites:
-        """Return a random one of the nodes on which a task fits."""
+        """Return one random node on which a task fits, any if it fits on none."""
         asked = Asked(task.roles[0], of_role(task.roles[0]))
         known = self._fits.setdefault(id(task), {})
         kinds = self._sites.every.kinds
@@ -124,10 +123,9 @@ class Cluster:
 
         drawn = (dice.choice(self._names) for _ in range(DRAWS))
         node = next((node for node in drawn if fits(node)), None)
-        return self._alone(node or dice.choice([name for name in self._names if fits(name)]))
-
-    def _alone(self, node: str) -> Sites:
-        return Sites(Rooms({node: self._sites.every.kinds[node]}))
+        if node is None:
+            node = dice.choice([name for name in self._names if fits(name)] or self._names)
+        return Sites(Rooms({node: kinds[node]}))
 
     def fragments(self) -> float:
         """Return what the usual shapes cannot use of what is free, in thousandths of cards."""
@@ -142,7 +140,7 @@ def run(trace: Trace, policy: str, seed: int) -> Result:
     capacity = sum(shape.gpus for shape in trace.nodes.values()) * CARD
     asked = allocated = 0
     at_100: int | None = None
-    began, tasks = time.perf_counter(), 0
+    began, tasks = time.process_time(), 0
     for task in arrivals(trace, seed):
         if at_100 is None and asked + size(task) > capacity:
             at_100 = allocated
@@ -152,7 +150,7 @@ def run(trace: Trace, policy: str, seed: int) -> Result:
         tasks += 1
         if cluster.submit(task):
             allocated += size(task)
-    spent = time.perf_counter() - began
+    spent = time.process_time() - began
     return Result(
         alloc_100=100 * (at_100 if at_100 is not None else allocated) / capacity,
         alloc_130=100 * allocated / capacity,
