@@ -18,6 +18,7 @@ from muster.domain import nodes as n
 from muster.domain import pools as p
 from muster.domain import stock as s
 from muster.domain import tenants as t
+from muster.domain.demand import StabilityLevel
 from muster.domain.edges import EDGES
 from muster.domain.evolve import evolve
 from muster.domain.facts import FACTS
@@ -46,6 +47,23 @@ POOL_FACTS: tuple[p.PoolFact, ...] = (
     p.EpochTaken(epoch=3, holder="h1"),
     p.RoundDecided(epoch=3, round=9, upto=100, at=START),
     p.PoolSummary(nodes=2, gpus=16, gpus_free=3, waiting=1, queue=(WAITING,)),
+    p.FragmentsMeasured(
+        free_milli=3500,
+        fragmented_milli=1200,
+        rows=(
+            p.FragmentRow(
+                gpus=0,
+                gpu_milli=500,
+                gpu_model="A100|H100",
+                cpus=4,
+                memory_mib=32_768,
+                level=StabilityLevel.HIGH,
+                free_milli=1500,
+                gang=3,
+                nodes=2,
+            ),
+        ),
+    ),
 )
 
 TENANT_FACTS: tuple[t.TenantFact, ...] = (

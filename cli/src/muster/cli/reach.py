@@ -25,7 +25,7 @@ from muster.contracts.alarms import LogLines
 from muster.contracts.queries import QueryAnswer
 from muster.contracts.requests import Answer, Request
 from muster.domain.nodes import NodeState
-from muster.domain.pools import PoolSummary
+from muster.domain.pools import FragmentsMeasured, PoolSummary
 from muster.domain.state import JobState
 from muster.domain.stock import StockChanged
 from muster.domain.tenants import TenantView
@@ -87,6 +87,10 @@ class Reach:
     async def pool(self, pool: str) -> PoolSummary | None:
         """Return what the last placement round said of a pool."""
         return await self._client.pool(pool)
+
+    async def fragments(self, pool: str) -> FragmentsMeasured | None:
+        """Return of what use the free room of a pool was when it was last measured."""
+        return await self._client.fragments(pool)
 
     async def events(self, filters: Sequence[str]) -> AsyncIterator[Recorded]:
         """Yield the events that there are now, in order."""

@@ -31,6 +31,7 @@ PANELS: dict[str, tuple[str, ...]] = {
         "stock",
         "quota",
         "block",
+        "fragments",
         "parked",
         "doctor",
         "snapshot",

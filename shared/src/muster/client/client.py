@@ -27,7 +27,7 @@ from muster.contracts.queries import ExplainJob, FitJob, Priority, Query, QueryA
 from muster.contracts.requests import Answer, Request
 from muster.domain.errors import Permanent, Temporary
 from muster.domain.nodes import NodeState
-from muster.domain.pools import PoolSummary, RoundDecided
+from muster.domain.pools import FragmentsMeasured, PoolSummary, RoundDecided
 from muster.domain.stock import StockChanged
 from muster.domain.tenants import TenantView
 from muster.log import Recorded, Unreadable
@@ -236,6 +236,12 @@ class MusterClient:
         found = await self._log.last(subjects.pool_key(pool, "summary"), leader=True)
         summary: PoolSummary | None = found.event.data.detail if found else None
         return summary
+
+    async def fragments(self, pool: str) -> FragmentsMeasured | None:
+        """Return of what use the free room of a pool was when it was last measured."""
+        found = await self._log.last(subjects.pool_key(pool, "fragments"), leader=True)
+        measured: FragmentsMeasured | None = found.event.data.detail if found else None
+        return measured
 
     async def decided(self, pool: str) -> RoundDecided | None:
         """Return when and up to where the last placement round of a pool ran."""

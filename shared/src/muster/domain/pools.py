@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
+from muster.domain.demand import StabilityLevel
 from muster.domain.model import Frozen, Instant, Token
 from muster.domain.waiting import Tier
 
@@ -71,6 +72,39 @@ class PoolSummary(PoolFact):
     gpus_free: int
     waiting: int
     queue: tuple[WaitingJob, ...] = ()
+
+
+class FragmentRow(Frozen):
+    """Of what use the free room of a pool is to workers of one shape.
+
+    level: for idle jobs of this stability level; `low` may use everything, as other jobs may.
+    free_milli: thousandths of the free cards that the level may use, whatever fits there. gang: how
+    many workers of the shape fit now, each on one node. nodes: on which one more would fit.
+    Rows speak of the same cards: they are never summed.
+    """
+
+    gpus: int
+    gpu_milli: int
+    gpu_model: str | None = None
+    cpus: float
+    memory_mib: int
+    level: StabilityLevel
+    free_milli: int
+    gang: int
+    nodes: int
+
+
+class FragmentsMeasured(PoolFact):
+    """What of the free room is of use, to the shapes that the pool runs most.
+
+    free_milli: thousandths of free cards on nodes that take new work. fragmented_milli: of these,
+    what the usual shapes cannot use, weighted by how usual they are.
+    """
+
+    event: ClassVar[str] = "fragments"
+    free_milli: int
+    fragmented_milli: int
+    rows: tuple[FragmentRow, ...] = ()
 
 
 POOL_FACTS: dict[str, type[PoolFact]] = {fact.event: fact for fact in PoolFact.__subclasses__()}

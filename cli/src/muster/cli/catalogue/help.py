@@ -113,6 +113,10 @@ HELP: dict[str, tuple[str, str]] = {
     "argument.tenant": ("Name of the tenant.", "租户名称。"),
     "argument.tenant.some": ("Only this tenant; default: all.", "仅该租户；默认全部。"),
     "argument.nodes": ("Names of nodes.", "节点名称。"),
+    "help.fragments": (
+        "Show for each shape of worker what is free and how many fit now.",
+        "按 Worker 规格显示空闲资源以及当前可容纳的数量。",
+    ),
     "help.stock": (
         "Show what of spot capacity can be had now, by zone and GPU model.",
         "按可用区与 GPU 型号显示当前可用的 Spot 库存。",

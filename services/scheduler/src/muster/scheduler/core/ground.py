@@ -5,8 +5,10 @@ The one place where the doors of a line are decided. Knows the board; moves noth
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
+from muster.domain.demand import ResourceClass, StabilityLevel
 from muster.domain.nodes import NodeState
 from muster.domain.state import JobState
 from muster.scheduler.core.amounts import NOTHING, Room, room
@@ -20,6 +22,7 @@ from muster.scheduler.core.rank import Level
 from muster.scheduler.core.rooms import Kind, Moved, Sites
 from muster.scheduler.core.selections import Wanted
 from muster.scheduler.core.snapshot import Snapshot
+from muster.scheduler.core.stability import BOUNDS, allows, risks
 
 
 class Ground:
@@ -29,6 +32,7 @@ class Ground:
         self._memory, self._board, self._policy = memory, board, policy
         self._snapshot = snapshot
         self._selections = memory.selections
+        self._steady: dict[StabilityLevel, frozenset[str]] = {}
         self._before = self._selections.looks
         self._looks = 0
         self.fitting = Fitting(memory.nodes, policy, snapshot, self._selections)
@@ -45,18 +49,41 @@ class Ground:
     def open_to(self, state: JobState, *, avoiding: bool = True) -> Sites:
         """Return the nodes that a job may use now; not avoiding: those it should avoid too."""
         avoided = self.fitting.avoided_by(state) if avoiding else frozenset[str]()
-        blocked = self._snapshot.blocked(state)
+        blocked, steady = self._snapshot.blocked(state), self._steady_for(state)
 
         def opens(node: NodeState) -> bool:
+            if steady is not None and node.node not in steady:
+                return False
             return shut(node, state, self._policy, avoided, blocked) is None
 
         def second(node: NodeState) -> bool:
             return second_choice(node, state)
 
         doors = doors_of(state.demand, self._policy)
-        key = "open", doors, avoided, blocked, frozenset(state.avoid), state.demand.tier < 2
+        spotty = state.demand.tier < 2
+        key = "open", doors, avoided, blocked, frozenset(state.avoid), spotty, steady
         names = among(state.demand)
         return self._selections.get(Wanted(key, opens, self._board.free, second, names))
+
+    def _steady_for(self, state: JobState) -> frozenset[str] | None:
+        """Return the nodes that are steady enough for an idle job, as they are when a round first
+        asks; None = all."""
+        level = state.demand.stability_level
+        idle = state.demand.resource_class is ResourceClass.IDLE
+        if not idle or level is None or BOUNDS[level] is None:
+            return None
+        if level not in self._steady:
+            nodes = self._memory.nodes.items()
+            kinds = {
+                name: Kind(self._board.free(name), node.shape.gpu_model)
+                for name, node in nodes
+                if node.schedulable
+            }
+            self._looks += len(kinds)
+            by_kind = risks(Counter(kinds.values()), self._memory.market)
+            names = (name for name, kind in kinds.items() if allows(level, by_kind[kind]))
+            self._steady[level] = frozenset(names)
+        return self._steady[level]
 
     def at_best(self, state: JobState, top: Level) -> Sites:
         """Return the nodes as they would be if all were gone who leave or may be sent off, up to

@@ -52,12 +52,12 @@ def market(stock: Stock, workers: Mapping[Asked, int]) -> Market:
     return Market(shapes, *stock)
 
 
-def counted(jobs: Iterable[tuple[JobState, int]]) -> dict[Asked, int]:
-    """Return how many workers of each shape jobs have, idle ones left out."""
+def counted(jobs: Iterable[tuple[JobState, int]], *, idle: bool = False) -> dict[Asked, int]:
+    """Return how many workers of each shape jobs have. idle: whether idle jobs count."""
     known: dict[tuple[object, ...], Asked] = {}
     counts: dict[Asked, int] = {}
     for state, times in jobs:
-        if state.demand.resource_class is ResourceClass.IDLE:
+        if state.demand.resource_class is ResourceClass.IDLE and not idle:
             continue
         for role in state.demand.roles:
             key = role.gpus, role.gpu_milli, role.gpu_model, role.cpus, role.memory_mib

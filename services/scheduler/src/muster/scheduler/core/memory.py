@@ -18,7 +18,7 @@ from muster.scheduler.core.holders import Holders
 from muster.scheduler.core.jobs import JobKey, Listed
 from muster.scheduler.core.market import Stock, counted, market, stock_of
 from muster.scheduler.core.policy import Policy
-from muster.scheduler.core.scoring import Taste, taste
+from muster.scheduler.core.scoring import Market, Taste, taste
 from muster.scheduler.core.selections import Selections
 from muster.scheduler.core.snapshot import Snapshot, is_hold
 from muster.scheduler.core.upkeep import awaited_by, is_troubled
@@ -59,6 +59,7 @@ class Memory:
         self._borrowed = []
         self._stock: Stock = stock_of(())
         self._taste: Taste | None = None
+        self.market = Market()
         self.troubled: list[str] = []
 
     def touch(self, nodes: Iterable[str]) -> None:
@@ -140,7 +141,8 @@ class Memory:
         workers = dict(self.holders.workers)
         for asked, count in counted(book.heads()).items():
             workers[asked] = workers.get(asked, 0) + count
-        found = taste(policy.placement, market(self._stock, workers))
+        self.market = market(self._stock, workers)
+        found = taste(policy.placement, self.market)
         if found is not self._taste:
             self._taste = found
             self.selections.forget_scores()

@@ -15,7 +15,7 @@ from muster.contracts.events import JobData, NodeData, TenantData
 from muster.domain.edges import Owner
 from muster.domain.facts import Preempted, Prioritised, Succeeded
 from muster.domain.phases import Phase
-from muster.domain.pools import EpochTaken, PoolSummary, RoundDecided
+from muster.domain.pools import EpochTaken, FragmentsMeasured, PoolSummary, RoundDecided
 from muster.domain.stock import StockChanged
 from muster.domain.tenants import TenantView
 from muster.log import Recorded, Unreadable
@@ -48,6 +48,7 @@ class PoolFold:
     decided: Recorded | None = None
     summary: Recorded | None = None
     stock: dict[str, Recorded] = field(default_factory=dict)
+    fragments: Recorded | None = None
     tenants: dict[str, TenantView] = field(default_factory=dict)
     evictions: deque[Eviction] = field(default_factory=lambda: deque(maxlen=EVICTIONS))
     version: int = 0
@@ -172,6 +173,8 @@ class PoolFold:
             case StockChanged():
                 self.stock[recorded.event.subject] = recorded
                 self.version += 1
+            case FragmentsMeasured():
+                self.fragments = recorded
 
 
 _SCHEDULER = f"muster/{Owner.SCHEDULER}"
@@ -253,6 +256,7 @@ class Fold:
                 fold.epoch,
                 fold.decided,
                 fold.summary,
+                fold.fragments,
                 *fold.nodes.values(),
                 *fold.stock.values(),
             )

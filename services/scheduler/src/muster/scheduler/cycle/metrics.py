@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from prometheus_client import Counter, Gauge, Histogram
 
+from muster.domain.pools import FragmentsMeasured
 from muster.scheduler.core.verdicts import Move, Plan
 
 
@@ -31,6 +32,10 @@ SECONDS = Histogram(
 )
 WAITING = Gauge("muster_scheduler_waiting", "Queued jobs not placed by the last round", ["pool"])
 UNREACHED = Gauge("muster_scheduler_unreached", "Of these, not reached by the round", ["pool"])
+FREE = Gauge("muster_scheduler_free_gpus", "Free GPUs on nodes that take new work", ["pool"])
+FRAGMENTED = Gauge(
+    "muster_scheduler_fragmented_gpus", "Of these, what the usual shapes cannot use", ["pool"]
+)
 LEADS = Gauge("muster_scheduler_leads", "1 while this process decides in the pool", ["pool"])
 
 
@@ -52,6 +57,7 @@ class Meter:
         self._rounds = {outcome: ROUNDS.labels(pool, outcome) for outcome in Outcome}
         self._seconds = SECONDS.labels(pool)
         self._leads = LEADS.labels(pool)
+        self._free, self._fragmented = FREE.labels(pool), FRAGMENTED.labels(pool)
 
     def planned(self, made: Plan, seconds: float) -> None:
         """Note a plan of the leader."""
@@ -62,6 +68,11 @@ class Meter:
         """Note what the last plan left over."""
         WAITING.labels(self._pool).set(waiting)
         UNREACHED.labels(self._pool).set(unreached)
+
+    def measured(self, found: FragmentsMeasured) -> None:
+        """Note the fragments of the pool."""
+        self._free.set(found.free_milli / 1000)
+        self._fragmented.set(found.fragmented_milli / 1000)
 
     def ended(self, outcome: Outcome) -> None:
         """Count a round."""

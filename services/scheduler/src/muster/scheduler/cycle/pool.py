@@ -13,9 +13,10 @@ from datetime import datetime
 import structlog
 
 from muster.domain.errors import Conflict
-from muster.domain.pools import PoolSummary
+from muster.domain.pools import FragmentsMeasured, PoolFact, PoolSummary
 from muster.log import UnknownOutcome
 from muster.runtime.journal import Journal
+from muster.scheduler.core.fragments import measure
 from muster.scheduler.core.plan import plan
 from muster.scheduler.core.policy import Policy
 from muster.scheduler.core.snapshot import JobKey, Snapshot
@@ -25,6 +26,9 @@ from muster.scheduler.cycle.fold import PoolFold
 from muster.scheduler.cycle.leadership import PATIENCE_GROWS, Leadership
 from muster.scheduler.cycle.metrics import Meter, Outcome
 from muster.scheduler.cycle.summary import pause_after, summarise
+
+FRAGMENTS_EVERY_S = 10.0
+"""No two measurements of a pool's fragments are nearer than this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,8 @@ class PoolCycle:
         self._look_at = 0.0
         self._made: Plan | None = None
         self._tell_at = 0.0
+        self._unmeasured: Plan | None = None
+        self._measure_at = 0.0
 
     def stand_by(self) -> None:
         """Do not claim the pool at the first turn: another scheduler leads it."""
@@ -116,6 +122,8 @@ class PoolCycle:
             await self._round()
         if self.leadership.mine is not None:
             await self._tell()
+        if self.leadership.mine is not None:
+            await self._measure()
 
     def _is_due(self) -> bool:
         if self._planned != self._fold.version or self._cursor is not None:
@@ -149,6 +157,7 @@ class PoolCycle:
         if self._cursor is None:
             # a sweep that was cut ends with the version it began with: what came since is planned
             self._planned = self._fold.version
+        self._unmeasured = None
         made = self._made = self._plan()
         self._cursor, self._due_at = made.cursor, made.next_at
         self._meter.planned(made, self._journal.clock.monotonic() - began)
@@ -199,15 +208,36 @@ class PoolCycle:
         ticks = self._journal.clock.monotonic()
         if self._made is None or ticks < self._tell_at:
             return
+        self._unmeasured = self._made
         summary, self._made = summarise(self._made, self._told), None
-        if summary == self._told:
+        if summary != self._told:
+            self._tell_at = ticks + pause_after(summary)
+            await self._say(summary)
+
+    async def _measure(self) -> None:
+        """Measure fragments, now and then: the last plan will do, as long as it is the last."""
+        ticks = self._journal.clock.monotonic()
+        made = self._made or self._unmeasured
+        if made is None or ticks < self._measure_at:
             return
-        fence = self._journal.about_pool(self._fold.pool, summary, self.leadership.basis)
-        self._tell_at = ticks + pause_after(summary)
+        found, self._unmeasured = measure(made), None
+        self._measure_at = ticks + FRAGMENTS_EVERY_S
+        self._meter.measured(found)
+        if found != self._measured:
+            await self._say(found)
+
+    async def _say(self, fact: PoolFact) -> None:
+        fence = self._journal.about_pool(self._fold.pool, fact, self.leadership.basis)
         try:
             await self._journal.record_all((), fence)
         except (Conflict, UnknownOutcome):
             self._planned = None
+
+    @property
+    def _measured(self) -> FragmentsMeasured | None:
+        detail = self._fold.fragments.event.data.detail if self._fold.fragments else None
+        assert detail is None or isinstance(detail, FragmentsMeasured)
+        return detail
 
     @property
     def _told(self) -> PoolSummary | None:
