@@ -237,7 +237,8 @@ def prices(market: Market) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class _Default:
-    """See docs/decisions/0050."""
+    """The least growth of fragments, in steps; cards of a model that the usual demand can only
+    find there cost more. Why, docs/decisions/0050 says."""
 
     fragments: Fragments
     prices: Mapping[str, float]
@@ -245,18 +246,16 @@ class _Default:
     def __call__(self, kind: Kind, after: Room, need: Need) -> float:
         before = self.fragments.of(kind.gpu_model, kind.free)
         growth = (self.fragments.of(kind.gpu_model, after) - before) / CARD
-        size = (kind.free.milli - after.milli) / CARD
-        steps = math.floor(growth / STEP + 1e-9)
-        scarce = size * self.prices.get(kind.gpu_model, 0.0)
-        left = LEFT * after.milli / CARD + CPUS_LEFT * after.cpus / CARD
-        return steps * STEP + SCARCE * scarce + left
+        scarce = self.prices.get(kind.gpu_model, 0.0) * (kind.free.milli - after.milli) / CARD
+        left = after.milli / CARD
+        return math.floor(growth / STEP + 0.5) * STEP + SCARCE * scarce + LEFT * left
 
 
-STEP = 0.1
+STEP = 0.035
 """Of the growth of fragments, in cards: smaller differences do not count."""
-LEFT, CPUS_LEFT = 0.0125, 0.00017
-"""How much a card, and a core, counts that is left on the node: fuller nodes are better."""
-SCARCE = 0.8
+LEFT = 1.25e-6
+"""How much a card counts that is left on the node: of equals the fullest is taken."""
+SCARCE = 0.75
 """How much a card of a model counts that the usual demand can only find there."""
 
 
