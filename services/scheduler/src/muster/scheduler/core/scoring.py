@@ -251,7 +251,7 @@ class _Default:
         return math.floor(growth / STEP + 0.5) * STEP + SCARCE * scarce + LEFT * left
 
 
-STEP = 0.035
+STEP = 0.0351
 """Of the growth of fragments, in cards: smaller differences do not count."""
 LEFT = 1.25e-6
 """How much a card counts that is left on the node: of equals the fullest is taken."""
