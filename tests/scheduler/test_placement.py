@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from muster.domain.demand import Role
-from muster.domain.nodes import NodeState
+from muster.domain.demand import Role, Toleration
+from muster.domain.nodes import ForeignUse, NodeState, Taint, TaintEffect
 from muster.scheduler.core.amounts import of_shape, room
 from muster.scheduler.core.placement import Shortfall, place
 from muster.scheduler.core.rooms import Site, Sites, gathered
+from muster.scheduler.core.verdicts import Waiting
 from tests.scheduler.worlds import (
     at,
     but,
@@ -263,3 +264,66 @@ def test_a_job_stays_in_its_zone() -> None:
     nodes = [node("n1", zone="a"), node("n2", zone="b")]
     assert placements(decide(nodes, [queued("g", zone="b")])) == {"g": {"n2": ("worker-0",)}}
     assert placements(decide(nodes, [queued("g", zone="c")])) == {}
+
+
+# --- taints, and work that is not ours --------------------------------------------------------
+
+
+def tainted(name: str, effect: str, key: str = "k", value: str = "v") -> NodeState:
+    """Make a node with one taint."""
+    return node(name, taints=(Taint(key=key, value=value, effect=TaintEffect(effect)),))
+
+
+@pytest.mark.parametrize("effect", ["NoSchedule", "NoExecute"])
+@pytest.mark.parametrize(
+    ("toleration", "fits"),
+    [
+        (None, False),
+        (Toleration(), True),
+        (Toleration(key="k"), True),
+        (Toleration(key="k", value="v"), True),
+        (Toleration(value="v"), True),
+        (Toleration(key="k", value="w"), False),
+        (Toleration(key="other"), False),
+    ],
+    ids=["none", "all", "key", "key and value", "value", "another value", "another key"],
+)
+def test_a_taint_keeps_off_who_does_not_tolerate_it(
+    effect: str, toleration: Toleration | None, fits: bool
+) -> None:
+    job = queued("j", tolerations=(toleration,) if toleration else ())
+    made = decide([tainted("n1", effect)], [job])
+    assert bool(placements(made)) is fits
+    if not fits:
+        assert made.verdicts["t", "j"].why is Waiting.NODES_SHUT
+
+
+def test_a_taint_that_only_prefers_makes_a_second_choice() -> None:
+    nodes = [tainted("n1", "PreferNoSchedule"), node("n2")]
+    assert set(placements(decide(nodes, [queued("j")]))["j"]) == {"n2"}
+    assert set(placements(decide(nodes, [queued("j", workers=2)]))["j"]) == {"n1", "n2"}
+    fine = queued("j", tolerations=(Toleration(key="k"),))
+    assert set(placements(decide(nodes, [fine]))["j"]) == {"n1"}
+
+
+def test_what_others_use_is_not_given_away() -> None:
+    busy = node("n1", foreign=ForeignUse(gpus=5, cpus=60, memory_mib=500_000))
+    assert placements(decide([busy], [queued("j", gpus=4)])) == {}
+    assert set(placements(decide([busy], [queued("j", gpus=3)]))) == {"j"}
+    assert placements(decide([busy], [queued("j", roles=(role(gpus=0, cpus=5),))])) == {}
+    part = role(gpus=0, gpu_milli=600)
+    jobs = [queued(f"j{i}", roles=(part,)) for i in range(4)]
+    assert len(placements(decide([busy], jobs))) == 3
+
+
+def test_what_others_use_now_is_no_reason_to_say_never() -> None:
+    busy = node("n1", foreign=ForeignUse(gpus=5))
+    assert decide([busy], [queued("j")]).verdicts["t", "j"].why is Waiting.NO_ROOM
+
+
+def test_any_of_several_models_will_do() -> None:
+    nodes = [node("n1", gpu_model="A100"), node("n2", gpu_model="H100"), node("n3", gpu_model="T4")]
+    job = queued("g", roles=(role(replicas=2, gpus=8, gpu_model="H100|A100"),))
+    assert set(placements(decide(nodes, [job]))["g"]) == {"n1", "n2"}
+    more = queued("g", roles=(role(replicas=3, gpus=8, gpu_model="H100|A100"),))
+    assert placements(decide(nodes, [more])) == {}

@@ -8,8 +8,9 @@ import pytest
 
 from muster.domain import facts as f
 from muster.domain.causes import EvictionCause
+from muster.domain.demand import Toleration
 from muster.domain.evolve import evolve
-from muster.domain.nodes import NodeCondition, NodeState
+from muster.domain.nodes import NodeCondition, NodeState, Taint, TaintEffect
 from muster.domain.phases import Phase
 from muster.domain.reasons import ReasonCode, reason
 from muster.domain.state import JobState
@@ -213,3 +214,36 @@ def test_jobs_set_aside_are_counted_and_left_alone() -> None:
 def test_a_node_that_came_back_evicts_nobody() -> None:
     back = node("n1", spot=True, condition=NodeCondition.READY)
     assert decide([back], [running("j", ["n1"], kind="spot")]).moves == ()
+
+
+# --- taints -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("effect", "tolerated", "leaves"),
+    [
+        ("NoExecute", False, True),
+        ("NoExecute", True, False),
+        ("NoSchedule", False, False),
+        ("PreferNoSchedule", False, False),
+    ],
+)
+def test_a_taint_that_ends_what_runs_is_a_drain(effect: str, tolerated: bool, leaves: bool) -> None:
+    taint = Taint(key="maintenance", effect=TaintEffect(effect))
+    tolerations = (Toleration(key="maintenance"),) if tolerated else ()
+    job = running("j", ["n1"], tolerations=tolerations)
+    facts = decisions(decide([node("n1", taints=(taint,)), node("n2")], [job]))
+    if leaves:
+        assert facts["j"] == f.Preempted(
+            cause=EvictionCause.NODE_DRAIN, nodes=("n1",), grace_s=job.demand.grace_s
+        )
+    else:
+        assert facts == {}
+
+
+@pytest.mark.parametrize("effect", ["NoExecute", "NoSchedule"])
+def test_a_placement_on_paper_is_taken_back_from_a_node_that_got_a_taint(effect: str) -> None:
+    taint = Taint(key="maintenance", effect=TaintEffect(effect))
+    paper = held(queued("j"), ["n1"])
+    facts = decisions(decide([node("n1", taints=(taint,))], [paper]))
+    assert facts["j"] == f.Unscheduled(cause=f.Withdrawal.NODE_GONE)

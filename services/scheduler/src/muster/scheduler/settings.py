@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from muster.domain.model import Token
 from muster.scheduler.core.policy import Order, Policy
+
+PlacementPolicy = Literal["default", "fgd", "best_fit", "first_fit"]
 
 
 class SchedulerSettings(BaseSettings):
@@ -21,6 +25,10 @@ class SchedulerSettings(BaseSettings):
     evicted before. cycle_window_s: within so long nobody evicts the one for which it was evicted
     itself. max_evictions_per_minute: gangs of one pool, for jobs of higher priority. max_searches,
     max_looks: searches for victims in one round, and nodes that it looks at.
+    placement: which of the nodes that would do is taken: default, fgd, best_fit or first_fit;
+    pool_placement: by pool, where another way is wanted ({"pool": "fgd"}). levels: keys of node
+    labels from coarse to fine (["zone", "switch"]): gangs are kept together at the finest that
+    holds them.
     """
 
     model_config = SettingsConfigDict(env_prefix="MUSTER_SCHEDULER_", extra="forbid", frozen=True)
@@ -38,6 +46,9 @@ class SchedulerSettings(BaseSettings):
     max_evictions_per_minute: int = Field(default=200, ge=1)
     max_searches: int = Field(default=200, ge=1)
     max_looks: int = Field(default=80_000, ge=1)
+    placement: PlacementPolicy = "default"
+    pool_placement: dict[Token, PlacementPolicy] = {}
+    levels: tuple[str, ...] = ()
 
     @property
     def policy(self) -> Policy:
@@ -51,4 +62,7 @@ class SchedulerSettings(BaseSettings):
             max_evictions_per_minute=self.max_evictions_per_minute,
             max_searches=self.max_searches,
             max_looks=self.max_looks,
+            placement=self.placement,
+            pool_placement=tuple(sorted(self.pool_placement.items())),
+            levels=self.levels,
         )

@@ -46,7 +46,7 @@ class Memory:
         self.selections.touch(self._borrowed)
         self._borrowed = []
         self.selections.tidy()
-        self._recall_taste(snapshot.book, policy)
+        self._recall_taste(snapshot.book, policy.placement_in(snapshot.pool))
 
     def _begin(self, policy: Policy) -> None:
         self._policy = policy
@@ -137,12 +137,12 @@ class Memory:
 
     # --- taste ---------------------------------------------------------------------------------
 
-    def _recall_taste(self, book: Book, policy: Policy) -> None:
+    def _recall_taste(self, book: Book, placement: str) -> None:
         workers = dict(self.holders.workers)
         for asked, count in counted(book.heads()).items():
             workers[asked] = workers.get(asked, 0) + count
         self.market = market(self._stock, workers)
-        found = taste(policy.placement, self.market)
+        found = taste(placement, self.market)
         if found is not self._taste:
             self._taste = found
             self.selections.forget_scores()

@@ -32,7 +32,8 @@ class Policy:
     or by way of others. max_evictions_per_minute: gangs of one pool, for the sake of others; what
     is owed (to a lender, to a cloud, in a drain) is not counted.
 
-    placement: which of the nodes that would do is taken (see `scoring`). levels: keys of node
+    placement: which of the nodes that would do is taken (see `scoring`); pool_placement: by pool,
+    where another way is wanted. levels: keys of node
     labels from coarse to fine; a gang is kept inside one domain of the finest that holds it.
 
     on_spot: classes that may use nodes of spot capacity; a guaranteed job never does.
@@ -51,6 +52,7 @@ class Policy:
     max_evictions_per_minute: int = 200
     on_spot: frozenset[ResourceClass] = frozenset({ResourceClass.SPOT, ResourceClass.IDLE})
     placement: str = "default"
+    pool_placement: tuple[tuple[str, str], ...] = ()
     levels: tuple[str, ...] = ()
     max_decisions: int = 990
     max_attempts: int = 5000
@@ -58,3 +60,7 @@ class Policy:
     max_looks: int = 80_000
     max_singles: int = 32
     max_placements: int = 4096
+
+    def placement_in(self, pool: str) -> str:
+        """Return how nodes are chosen in a pool."""
+        return dict(self.pool_placement).get(pool, self.placement)
