@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from muster.domain import facts as f
-from muster.domain.nodes import NodeState
+from muster.domain.nodes import ForeignUse, NodeState
 from muster.domain.phases import Phase
 from muster.domain.reasons import ReasonCode
 from muster.domain.state import JobState
@@ -42,6 +42,18 @@ def text(found: Explanation) -> str:
     return "\n".join([*parts, *(one.en for one in found.helps)])
 
 
+@pytest.mark.sibling_of("SYN-14")
+def test_what_others_take_is_named_where_it_stands_in_the_way() -> None:
+    found = why([node("n1", foreign=ForeignUse(gpus=4)), node("n2")], [TAKEN2, queued("j")], "j")
+    assert "n1: 4 of 8 GPUs free" in text(found)
+    assert "4 are taken by others" in text(found)
+    (note,) = [one for one in found.nodes if one.node == "n1"]
+    assert note.numbers["foreign"] == 4
+    assert "4 个被外部程序占用" in note.zh
+    assert "others" not in next(one.en for one in found.nodes if one.node == "n2")
+
+
+TAKEN2 = running("k2", ["n2"], gpus=6, guarantee=True)
 TAKEN = running("k", ["n1"], gpus=6, guarantee=True)
 
 CASES: dict[str, tuple[list[NodeState], JobState, Waiting, str]] = {

@@ -16,6 +16,7 @@ from muster.domain.facts import Declined, Scheduled
 from muster.domain.nodes import NodeState
 from muster.domain.phases import Phase
 from muster.domain.state import JobState
+from muster.domain.usage import foreign_gpus
 from muster.domain.waiting import Explanation, NodeNote, Why, WhyCode
 from muster.domain.waiting_words import in_general, why
 from muster.scheduler.core import texts
@@ -229,7 +230,7 @@ def _notes(made: Plan, state: JobState, verdict: Verdict) -> Iterator[NodeNote]:
             have, want = node.shape.gpu_model, role.gpu_model or ""
             yield texts.note(name, "model", texts.MODEL, have=have, want=want)
         else:
-            yield _room(made, name, leaving.get(name, ()))
+            yield _room(made, node, leaving.get(name, ()))
 
 
 def nodes_of(made: Plan) -> dict[str, NodeState]:
@@ -255,10 +256,10 @@ def _leaving(snapshot: Snapshot) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _room(made: Plan, node: str, leaving: tuple[str, ...]) -> NodeNote:
-    free, total = made.board.free(node), made.board.capacity(node)
+def _room(made: Plan, node: NodeState, leaving: tuple[str, ...]) -> NodeNote:
+    free, total = made.board.free(node.node), made.board.capacity(node.node)
     found = texts.note(
-        node,
+        node.node,
         "room",
         texts.ON_NODE,
         free=max(0, free.gpus),
@@ -266,10 +267,20 @@ def _room(made: Plan, node: str, leaving: tuple[str, ...]) -> NodeNote:
         cpus=texts.cores(free),
         memory=max(0, free.memory),
     )
-    if not leaving:
-        return found
-    more = texts.LEAVING.put(jobs=", ".join(sorted(leaving)))
-    numbers = {**found.numbers, "leaving": len(leaving)}
-    return found.model_copy(
-        update={"en": found.en + more.en, "zh": found.zh + more.zh, "numbers": numbers}
+    if others := foreign_gpus(node):
+        found = _and(found, texts.FOREIGN.put(foreign=others), foreign=others)
+    if leaving:
+        jobs = ", ".join(sorted(leaving))
+        found = _and(found, texts.LEAVING.put(jobs=jobs), leaving=len(leaving))
+    return found
+
+
+def _and(note: NodeNote, more: texts.Text, **numbers: int) -> NodeNote:
+    """Return a note that says more."""
+    return note.model_copy(
+        update={
+            "en": note.en + more.en,
+            "zh": note.zh + more.zh,
+            "numbers": {**note.numbers, **numbers},
+        }
     )

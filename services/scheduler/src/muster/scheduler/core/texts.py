@@ -34,6 +34,7 @@ ON_NODE = Text(
     "{node}：空闲 {free}/{total} 张 GPU，剩余 {cpus} 核 CPU、{memory} MiB 内存",
 )
 MODEL = Text("{node}: GPU model {have}, not {want}", "{node}：GPU 型号为 {have}，不是 {want}")
+FOREIGN = Text("; {foreign} are taken by others", "；{foreign} 个被外部程序占用")
 LEAVING = Text("; {jobs} is leaving it", "；{jobs} 正在离开")
 
 SHUT = {
