@@ -33,6 +33,8 @@ from muster.cli.simulation.replay.workload import Cut, Row, read
 TRACES = (1, 2, 3, 4)
 NODES = 8
 LOAD = 0.9
+HALF_HOUR = 1800.0
+"""Between two rounds where jobs are resumed every twelve hours: they wait for weeks here."""
 
 PLAIN = {"fifo": "fifo", "fifo_skip": "backfill", "sjf": "sjf"}
 """Our name of an order, and what the golden replay calls it."""
@@ -47,7 +49,7 @@ POLICIES: dict[str, Callable[[], Settings]] = {
     **{name: lambda name=name: _plain(name) for name in PLAIN},  # type: ignore[misc]
     "default": _default,
     "default_limits": lambda: _default(limits=True),
-    "default_qos": lambda: _default(queueing=Queueing(resumes=True)),
+    "default_qos": lambda: _default(queueing=Queueing(resumes=True), round_every_s=HALF_HOUR),
 }
 
 
