@@ -115,18 +115,18 @@ def _allocation(figure: Figure, meters: Meters, until: float) -> None:
 def _queue(figure: Figure, meters: Meters, until: float) -> None:
     """For each class the share of jobs that waited no longer than so long."""
     axes = figure.subplots()
-    longest = 1.0
-    for name in CLASSES:
-        waits = sorted(t.queued_s for t in meters.trails.values() if t.row.qos == name)
+    every = {name: _waits(meters, name) for name in CLASSES}
+    edge = 1.3 * max([60.0, *(waits[-1] for waits in every.values() if waits)])
+    for name, waits in every.items():
         if not waits:
             continue
-        longest = max(longest, waits[-1])
         shares = [(index + 1) / len(waits) for index in range(len(waits))]
         at, shown = _thinned([max(1.0, wait) for wait in waits], shares)
+        at, shown = [*at, edge], [*shown, 1.0]
         axes.step(at, shown, where="post", color=COLOURS[name], label=say(f"replay.class.{name}"))
     axes.set_xscale("log")
-    axes.set_xlim(1, longest * 1.3)
-    ticks = [tick for tick in TICKS if tick <= longest * 1.3]
+    axes.set_xlim(1, edge)
+    ticks = [tick for tick in TICKS if tick <= edge]
     axes.set_xticks(ticks, ["≤ 1s", *(_short(tick) for tick in ticks[1:])], minor=False)
     axes.minorticks_off()
     axes.set_ylim(0, 1.02)
@@ -136,6 +136,10 @@ def _queue(figure: Figure, meters: Meters, until: float) -> None:
     axes.grid(axis="both", color="#e4e7eb", linewidth=0.8)
     if axes.get_legend_handles_labels()[1]:
         figure.legend(loc="outside upper right", ncols=4, frameon=False)
+
+
+def _waits(meters: Meters, qos: str) -> list[float]:
+    return sorted(t.queued_s for t in meters.trails.values() if t.row.qos == qos)
 
 
 def _short(seconds: int) -> str:

@@ -115,7 +115,7 @@ def heat(
         return [], []
     per_row = -(-len(names) // rows)
     groups = [names[i : i + per_row] for i in range(0, len(names), per_row)]
-    labels = [group[0] if len(group) == 1 else f"{group[0]} … {group[-1]}" for group in groups]
+    labels = [group[0] if len(group) == 1 else f"{group[0]} +{len(group) - 1}" for group in groups]
     return labels, [_row(nodes, group, until, columns) for group in groups]
 
 
