@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from pydantic_settings import BaseSettings
 
-from muster.bus.topology import CONSUMERS, STREAMS
+from muster.bus.topology import CONSUMERS, DESKS, STREAMS
 from muster.cli import reference as cli
 from muster.cli.simulation import scenario_table
 from muster.cli.simulation.sameness import FreshDecidesTheSame
 from muster.contracts.events import event_type
+from muster.contracts.queries import QUERIES
 from muster.contracts.requests import REQUESTS, request_type
 from muster.domain.causes import PREEMPTIONS, AfterRelease, EvictionCause, after_release
 from muster.domain.deadlines import DEADLINES
@@ -28,6 +30,9 @@ from muster.domain.reasons import ReasonCode, texts_of
 from muster.domain.rules import RULES
 from muster.domain.stock import STOCK_FACTS
 from muster.domain.tenants import TENANT_FACTS
+from muster.domain.waiting import HelpKind, Tier
+from muster.domain.waiting_words import WORDS
+from muster.domain.whatif import FORMS
 from muster.executor.settings import ExecutorSettings
 from muster.fault_tolerance.settings import FaultToleranceSettings
 from muster.gateway.settings import GatewaySettings
@@ -197,6 +202,7 @@ def events() -> str:
         (f"`requests.<tenant>.{v}`", f"`{request_type(v, x.version)}`", _doc(x))
         for v, x in REQUESTS.items()
     ]
+    questions = [(f"`queries.<pool>.{k}`", _doc(x)) for k, x in QUERIES.items()]
     head = ("subject", "type", "what it says")
     return _page(
         "Events and requests",
@@ -215,6 +221,10 @@ def events() -> str:
         "## Requests",
         "Each is answered on `answers.<tenant>.<request id>`.",
         _table(head, asked),
+        "## Questions",
+        "Core NATS, request and reply; JSON without an envelope. The answer names the place of the"
+        " log that it is based on. Nothing of it is stored.",
+        _table(("subject", "question"), questions),
     )
 
 
@@ -236,6 +246,12 @@ def streams() -> str:
         "Streams and consumers",
         "What `muster provision` makes of a server.",
         _table(("stream", "subjects", "for"), rows),
+        "## Desks",
+        "Questions on core NATS; each is answered by one replica of the group.",
+        _table(
+            ("group", "service", "subjects"),
+            [(f"`{d.group}`", d.owner, ", ".join(f"`{x}`" for x in d.subjects)) for d in DESKS],
+        ),
         "## Durable consumers",
         _table(("durable", "service", "stream", "filters"), consumers),
     )
@@ -248,6 +264,54 @@ def reasons() -> str:
         "Why a job stands where it stands: stable codes, two languages.",
         _table(("code", "English", "中文"), rows),
     )
+
+
+def waiting() -> str:
+    rows = [
+        (f"`{code}`", f"`{words.tier}`", words.en, words.helps) for code, words in WORDS.items()
+    ]
+    rows_zh = [(f"`{code}`", words.zh, words.helps_zh) for code, words in WORDS.items()]
+    tiers = [(f"`{tier}`", _tier(tier)) for tier in Tier]
+    helps = [(f"`{kind}`", f"{what}{' (tried)' if tried else ''}") for kind, what, tried in _HELPS]
+    return _page(
+        "Why a job is not running",
+        "`muster explain JOB` and `GET /api/v1/jobs/<tenant>/<job>/explanation` ask the scheduler,"
+        " which plans a round and answers for this one job. Codes are stable; names in braces are"
+        " numbers of the answer. What the pool's `summary` keeps of a reason has no number that"
+        " changes from round to round.",
+        _table(("code", "tier", "what it says", "what unblocks it"), rows),
+        "## Tiers",
+        _table(("tier", "where to look first"), tiers),
+        "## What would help",
+        "An answer lists what would help this job in particular. A help that is *tried* was put"
+        " into a plan, and the plan places the job.",
+        _table(("kind", "what"), helps),
+        "## What-ifs",
+        "`--if`, several at once: " + ", ".join(f"`{form}`" for form in FORMS) + ". Nothing of"
+        " it is done. `remove` and `stop` are as if the node, or the job, was gone already;"
+        " `drain` sends off what runs there, as in earnest.",
+        "## 中文",
+        _table(("代码", "含义", "如何解除"), rows_zh),
+    )
+
+
+def _tier(tier: Tier) -> str:
+    lines = (inspect.getdoc(Tier) or "").replace("\n", " ")
+    found = re.search(rf"\b{tier}: ([^.]*)\.", lines)
+    return found[1] if found else ""
+
+
+_HELPS = (
+    (HelpKind.WAIT, "nothing but time, until the instant that is named", True),
+    (HelpKind.GUARD_ENDS, "time: jobs that are spared for now may be evicted from then on", True),
+    (HelpKind.OPEN_NODES, "an operator opens the nodes that are named", True),
+    (HelpKind.NODE_POLICY, "the job gives up its node policy", True),
+    (HelpKind.LOCALITY, "the job's locality becomes preferred", True),
+    (HelpKind.PRIORITY, "the priority that is named, the lowest that is enough", True),
+    (HelpKind.ROOM, "so many workers' room comes free on open nodes", False),
+    (HelpKind.SMALLER, "the job asks for no more workers than fit", False),
+    (HelpKind.GENERAL, "what the table above says of the code", False),
+)
 
 
 def rules() -> str:
@@ -342,6 +406,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "events.md": events,
     "streams.md": streams,
     "reasons.md": reasons,
+    "waiting.md": waiting,
     "rules.md": rules,
     "settings.md": settings,
     "commands.md": commands,

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 
 from nats.aio.client import Client
 
-from muster.bus import Handler, Subscription, Trigger
+from muster.bus import Answerer, Handler, Responder, Subscription, Trigger
 from muster.bus.faststream import FastStreamBus
 from muster.bus.parking import Parked, Parking
 from muster.bus.provision import provision
 from muster.bus.retries import Retries
 from muster.bus.topology import Consumer, Stream
+from muster.bus.topology import Desk as Desk_
 from muster.domain.edges import Owner
 from tests.contract.log_events import fresh
 from tests.contract.log_worlds import ClusterWorld, ServerWorld
@@ -52,6 +53,14 @@ class Heard:
     def gaps(self) -> list[float]:
         """Seconds from each delivery to the next."""
         return [later - sooner for sooner, later in zip(self.times, self.times[1:], strict=False)]
+
+
+@dataclass(frozen=True)
+class Topic:
+    """What a test asks about, and who shares the answering of it."""
+
+    subject: str
+    group: str
 
 
 class Desk:
@@ -93,6 +102,21 @@ class Desk:
         self._buses.append((bus, connection))
         await bus.consume(Subscription(consumer, handler))
         return bus
+
+    async def serve(self, answer: Answerer, *, most: int = 262_144) -> tuple[FastStreamBus, Topic]:
+        """Start a replica that answers questions about this test's own topic."""
+        topic = Topic(f"queries.{self.tenant}.ask", f"{self.tenant}-desk")
+        connection = await self.world.connect()
+        bus = FastStreamBus(connection, graceful_s=5)
+        self._buses.append((bus, connection))
+        desk = Desk_(topic.group, Owner.SCHEDULER, (topic.subject,), most_bytes=most)
+        await bus.serve(Responder(desk, answer))
+        await connection.flush()
+        return bus, topic
+
+    async def asker(self) -> FastStreamBus:
+        """Return a bus that asks."""
+        return FastStreamBus(await self._connection())
 
     async def crash(self, bus: FastStreamBus) -> None:
         """End a replica as a kill does: whatever its handlers do, the server hears no more."""

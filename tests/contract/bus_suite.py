@@ -15,10 +15,10 @@ from nats.aio.msg import Msg
 from opentelemetry import trace
 from prometheus_client import REGISTRY
 
-from muster.bus import Trigger
+from muster.bus import Answerer, NobodyAnswers, Question, Trigger
 from muster.bus.topology import Consumer, Stream
 from muster.contracts.requests import Answer
-from muster.contracts.tracing import traceparent
+from muster.contracts.tracing import continued, traceparent
 from muster.domain.errors import Conflict, Permanent, Temporary
 from muster.log import Basis, nothing
 from tests.contract.bus_desk import Desk, Heard, World
@@ -28,6 +28,19 @@ from tests.support.eventually import eventually
 
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 EPSILON_S = 0.05
+
+
+def saying(word: bytes, *errors: Exception) -> tuple[Answerer, list[Question]]:
+    """Answers with a word, after it could not some times; and what it was asked."""
+    asked, left = list[Question](), list(errors)
+
+    async def answer(question: Question) -> bytes:
+        asked.append(question)
+        if left:
+            raise left.pop(0)
+        return word + question.body
+
+    return answer, asked
 
 
 def failing(*errors: Exception) -> Heard:
@@ -465,6 +478,73 @@ class BusSuite:
         used = time.process_time()
         await asyncio.sleep(0.5)
         assert time.process_time() - used < 0.25
+
+    async def test_a_question_is_answered_by_one_of_those_who_share_a_desk(
+        self, desk: Desk
+    ) -> None:
+        answers = [saying(b"one "), saying(b"two ")]
+        topics = [(await desk.serve(answer))[1] for answer, _ in answers]
+        assert topics[0] == topics[1]
+        asker = await desk.asker()
+        heard = [await asker.ask(topics[0].subject, b"%d" % n, 5) for n in range(40)]
+        assert len(heard) == sum(len(asked) for _, asked in answers) == 40
+        assert all(asked for _, asked in answers)
+        assert {word.split()[0] for word in heard} == {b"one", b"two"}
+        assert answers[0][1][0].subject == topics[0].subject
+
+    async def test_who_cannot_answer_now_is_asked_again(self, desk: Desk) -> None:
+        answer, asked = saying(b"yes ", Temporary("reads the log"), Conflict("late"))
+        _, topic = await desk.serve(answer)
+        assert await (await desk.asker()).ask(topic.subject, b"q", 5) == b"yes q"
+        assert len(asked) == 3
+
+    async def test_what_is_refused_is_refused_at_once_with_its_reason(self, desk: Desk) -> None:
+        answer, asked = saying(b"", Permanent("no such thing"), KeyError("a fault"))
+        _, topic = await desk.serve(answer)
+        asker = await desk.asker()
+        with pytest.raises(Permanent, match="no such thing"):
+            await asker.ask(topic.subject, b"q", 5)
+        with pytest.raises(Permanent, match="a fault"):
+            await asker.ask(topic.subject, b"q", 5)
+        assert len(asked) == 2
+
+    async def test_nobody_answers_within_the_time(self, desk: Desk) -> None:
+        asker = await desk.asker()
+        began = time.monotonic()
+        with pytest.raises(NobodyAnswers, match="nobody answered queries"):
+            await asker.ask(f"queries.{desk.tenant}.ask", b"q", 8)
+        assert time.monotonic() - began < 4
+        answer, _ = saying(b"", *(Temporary("reads the log") for _ in range(99)))
+        _, topic = await desk.serve(answer)
+        with pytest.raises(Temporary, match="reads the log"):
+            await asker.ask(topic.subject, b"q", 0.5)
+
+    async def test_a_replica_that_stops_leaves_its_questions_to_the_other(self, desk: Desk) -> None:
+        (first, topic), _ = await desk.serve(saying(b"1")[0]), await desk.serve(saying(b"2")[0])
+        await first.close()
+        asker = await desk.asker()
+        assert {await asker.ask(topic.subject, b"", 5) for _ in range(10)} == {b"2"}
+
+    async def test_questions_and_answers_are_bounded(self, desk: Desk) -> None:
+        answer, asked = saying(b"x" * 2_000_000)
+        _, topic = await desk.serve(answer, most=1000)
+        asker = await desk.asker()
+        with pytest.raises(Permanent, match="1001 bytes; 1000 are the most"):
+            await asker.ask(topic.subject, b"q" * 1001, 5)
+        assert asked == []
+        with pytest.raises(Permanent, match="the answer has 2000001 bytes"):
+            await asker.ask(topic.subject, b"q", 5)
+        with pytest.raises(Permanent, match="too many"):
+            await asker.ask(topic.subject, b"q" * 3_000_000, 5)
+
+    async def test_a_question_belongs_to_the_trace_of_who_asks(self, desk: Desk) -> None:
+        answer, asked = saying(b"")
+        _, topic = await desk.serve(answer)
+        with continued(TRACE):
+            await (await desk.asker()).ask(topic.subject, b"q", 5)
+        (question,) = asked
+        sent = dict(question.headers)["traceparent"]
+        assert sent.split("-")[1] == TRACE.split("-")[1]
 
 
 async def _is_idle(desk: Desk, consumer: Consumer) -> bool:

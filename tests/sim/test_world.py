@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from muster.bus import Subscription, Trigger
-from muster.bus.topology import REQUEUE_ALARMS, REQUEUE_JOBS
+from muster.bus import NobodyAnswers, Question, Responder, Subscription, Trigger
+from muster.bus.topology import REQUEUE_ALARMS, REQUEUE_JOBS, SCHEDULER_QUERIES
 from muster.cli.simulation.installation import Installation, install
 from muster.cli.simulation.services import service_plans
 from muster.contracts import subjects
@@ -81,6 +81,51 @@ def tell(world: World) -> None:
     state = Life().queued().state
     event = job_event(state, Admitted(), event_id="e1", source="muster/admission", at=START)
     world.store.put(event.subject, event.to_bytes(), conditioned=True)
+
+
+@dataclass
+class Asking:
+    """One service that asks, and one that answers."""
+
+    said: list[bytes] = field(default_factory=list)
+    lives: int = 0
+
+    def answerer(self, runtime: Runtime, hooks: ProcessHooks) -> Service:
+        self.lives += 1
+        life = b"%d" % self.lives
+
+        async def answer(question: Question) -> bytes:
+            await runtime.log.last(subjects.job_key("acme", "j1"))
+            return life + question.body
+
+        return Service(owner=Owner.SCHEDULER, responders=(Responder(SCHEDULER_QUERIES, answer),))
+
+    def asker(self, runtime: Runtime, hooks: ProcessHooks) -> Service:
+        async def turn() -> None:
+            try:
+                found = await runtime.bus.ask("queries.default.fit", b"?", 1.0)
+            except NobodyAnswers:
+                found = b"nobody"
+            self.said.append(found)
+
+        return Service(owner=Owner.GATEWAY, loops=(Loop("ask", turn, 1.0),))
+
+
+def test_a_question_is_answered_by_a_replica_that_lives() -> None:
+    asking = Asking()
+    plans = [ServicePlan("answers", asking.answerer, 2), ServicePlan("asks", asking.asker)]
+    world = World(1, plans)
+    advance(world, 3)
+    assert set(asking.said) == {b"1?"}
+    world.kill(world.named("answers-0")[0], away=1000)
+    asking.said.clear()
+    advance(world, 3)
+    assert set(asking.said) == {b"2?"}
+    world.kill(world.named("answers-1")[0], away=5)
+    asking.said.clear()
+    advance(world, 20)
+    assert asking.said[0] == b"nobody"
+    assert asking.said[-1] == b"3?"
 
 
 class TestDeliveries:
