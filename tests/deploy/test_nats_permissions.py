@@ -10,12 +10,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from muster.bus import Subscription, Trigger
+from muster.bus import NobodyAnswers, Question, Responder, Subscription, Trigger
 from muster.bus.faststream import FastStreamBus
-from muster.bus.topology import CONSUMERS
+from muster.bus.topology import CONSUMERS, SCHEDULER_QUERIES
 from muster.contracts.alarms import Alarm
 from muster.contracts.requests import Answer
-from muster.contracts.subjects import job_key
+from muster.contracts.subjects import job_key, query_subject
 from muster.domain.deadlines import DEADLINES
 from muster.domain.edges import EDGES, Owner
 from muster.log.jetstream import JetStreamLog
@@ -94,6 +94,25 @@ async def test_a_service_asks_for_its_own_durables_only(guarded: Guarded) -> Non
     async with asyncio.TaskGroup() as group:
         for owner in Owner:
             group.create_task(check(owner))
+
+
+async def test_the_gateway_asks_the_scheduler_and_nobody_else_may(guarded: Guarded) -> None:
+    async def echo(question: Question) -> bytes:
+        return question.body
+
+    subject = query_subject("default", "fit")
+    async with await guarded.connect(Owner.SCHEDULER) as scheduler:
+        bus = FastStreamBus(scheduler)
+        await bus.serve(Responder(SCHEDULER_QUERIES, echo))
+        await scheduler.flush()
+        async with await guarded.connect(Owner.GATEWAY) as gateway:
+            assert await FastStreamBus(gateway).ask(subject, b"?", 5) == b"?"
+        assert guarded.refused == []
+        for user in ("acme", Owner.EXECUTOR, Owner.NOTIFIER):
+            async with await guarded.connect(user) as client:
+                with pytest.raises(NobodyAnswers):
+                    await FastStreamBus(client).ask(subject, b"?", 1)
+        await bus.close()
 
 
 async def test_an_outside_system_writes_requests_of_its_own_tenant_only(guarded: Guarded) -> None:
