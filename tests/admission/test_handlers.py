@@ -56,10 +56,15 @@ class Bench:
     async def waiting(self, consumer: Any) -> int:
         return 0
 
+    async def serve(self, responder: Any) -> None: ...
+
+    async def ask(self, subject: str, body: bytes, timeout: float) -> bytes:
+        return b""
+
     async def answer(self, answer: Answer) -> None:
         self.answers.append(answer)
 
-    async def ask(self, verb: str, data: Any, request: str = "r1", **head: Any) -> Answer:
+    async def tell(self, verb: str, data: Any, request: str = "r1", **head: Any) -> Answer:
         envelope = {
             "specversion": "1.0",
             "id": request,
@@ -74,7 +79,7 @@ class Bench:
         await self.handlers.on_request(Trigger(f"requests.acme.{verb}", 1, self.at, 1, body))
 
     async def submit(self, request: str = "r1", **spec: Any) -> Answer:
-        return await self.ask("submit", {"user": "ann", "spec": SPEC | spec}, request)
+        return await self.tell("submit", {"user": "ann", "spec": SPEC | spec}, request)
 
     async def last(self, job: str) -> Recorded:
         found = await self.log.last(subjects.job_key("acme", job))
@@ -102,7 +107,7 @@ async def test_a_request_again_after_the_log_was_trimmed_is_still_answered(
     spec: dict[str, Any], accepted: bool, codes: list[str]
 ) -> None:
     bench = Bench()
-    first = await bench.ask("submit", {"user": "ann", "spec": spec})
+    first = await bench.tell("submit", {"user": "ann", "spec": spec})
     assert (first.accepted, first.job) == (accepted, job_id("acme", "r1"))
     key = subjects.job_key("acme", job_id("acme", "r1"))
     last = await bench.log.last(key)
@@ -112,7 +117,7 @@ async def test_a_request_again_after_the_log_was_trimmed_is_still_answered(
         archived = f.Archived(phase=Phase.REJECTED)
         last = await pen.record(pen.about_job(last, archived))
     await bench.log.trim(key, last.seq)
-    again = await bench.ask("submit", {"user": "ann", "spec": spec})
+    again = await bench.tell("submit", {"user": "ann", "spec": spec})
     assert (again.accepted, again.job) == (accepted, first.job)
     assert [found.code for found in again.violations] == codes
     assert await bench.log.end() == last.seq
@@ -157,7 +162,7 @@ async def test_a_broken_rule_leaves_a_rejected_job_with_every_violation() -> Non
 )
 async def test_a_wrong_shape_is_answered_with_the_field(data: Any, path: str) -> None:
     bench = Bench()
-    answer = await bench.ask("submit", data)
+    answer = await bench.tell("submit", data)
     assert not answer.accepted
     assert path in [v.path for v in answer.violations]
     assert await bench.log.end() == 0
@@ -165,9 +170,9 @@ async def test_a_wrong_shape_is_answered_with_the_field(data: Any, path: str) ->
 
 async def test_an_unknown_verb_and_a_foreign_type_are_answered() -> None:
     bench = Bench()
-    answer = await bench.ask("explode", {})
+    answer = await bench.tell("explode", {})
     assert [v.code for v in answer.violations] == ["E_VERB"]
-    answer = await bench.ask("stop", {"user": "a", "job": "j"}, type="muster.request.submit.v1")
+    answer = await bench.tell("stop", {"user": "a", "job": "j"}, type="muster.request.submit.v1")
     assert [v.code for v in answer.violations] == ["E_REQUEST"]
 
 
@@ -191,14 +196,14 @@ class TestOneJob:
     async def test_stop_is_carried_out_once(self) -> None:
         bench, job = await self.queued()
         for _ in range(2):
-            answer = await bench.ask("stop", {"user": "ann", "job": job}, "r2")
+            answer = await bench.tell("stop", {"user": "ann", "job": job}, "r2")
             assert (answer.accepted, answer.phase) == (True, "stopped")
         assert await bench.log.end() == 3
 
     async def test_a_finished_job_cannot_be_stopped_or_resumed(self) -> None:
         bench, job = await self.queued()
-        await bench.ask("stop", {"user": "ann", "job": job}, "r2")
-        answer = await bench.ask("resume", {"user": "ann", "job": job}, "r4")
+        await bench.tell("stop", {"user": "ann", "job": job}, "r2")
+        answer = await bench.tell("resume", {"user": "ann", "job": job}, "r4")
         assert [v.code for v in answer.violations] == ["E_STATE"]
         assert "stopped" in answer.violations[0].en
         assert "已停止" in answer.violations[0].zh
@@ -210,7 +215,7 @@ class TestOneJob:
         await journal.record(append)
         bench.at += timedelta(hours=5)
         queue = {"enabled": True, "max_queue_hours": 12, "max_requeues": 3}
-        answer = await bench.ask("resume", {"user": "ann", "job": job, "auto_queue": queue}, "r2")
+        answer = await bench.tell("resume", {"user": "ann", "job": job, "auto_queue": queue}, "r2")
         assert answer.accepted
         state = (await bench.last(job)).job
         assert (state.phase, state.queue_entry, state.requeues_left) == (Phase.QUEUED, 2, 3)
@@ -222,25 +227,25 @@ class TestOneJob:
         assert entered is not None
         bench.at += timedelta(minutes=30)
         queue = {"enabled": True, "max_queue_hours": 2, "max_requeues": 1}
-        await bench.ask("respecify", {"user": "ann", "job": job, "auto_queue": queue}, "r2")
+        await bench.tell("respecify", {"user": "ann", "job": job, "auto_queue": queue}, "r2")
         state = (await bench.last(job)).job
         assert state.deadlines["queue"] == entered + timedelta(hours=2)  # type: ignore[index]
 
     async def test_respecify_needs_something_to_change(self) -> None:
         bench, job = await self.queued()
-        answer = await bench.ask("respecify", {"user": "ann", "job": job}, "r2")
+        answer = await bench.tell("respecify", {"user": "ann", "job": job}, "r2")
         assert [v.code for v in answer.violations] == ["E_NOTHING"]
 
     async def test_priority_and_labels(self) -> None:
         bench, job = await self.queued()
-        await bench.ask("prioritise", {"user": "ann", "job": job, "priority": "high"}, "r2")
-        await bench.ask("relabel", {"user": "ann", "job": job, "labels": {"team": "x"}}, "r3")
+        await bench.tell("prioritise", {"user": "ann", "job": job, "priority": "high"}, "r2")
+        await bench.tell("relabel", {"user": "ann", "job": job, "labels": {"team": "x"}}, "r3")
         state = (await bench.last(job)).job
         assert (state.demand.priority, dict(state.labels)) == (90, {"team": "x"})
 
     async def test_a_job_of_another_tenant_does_not_exist(self) -> None:
         bench, _ = await self.queued()
-        answer = await bench.ask("stop", {"user": "ann", "job": "j404"}, "r2")
+        answer = await bench.tell("stop", {"user": "ann", "job": "j404"}, "r2")
         assert [v.code for v in answer.violations] == ["E_JOB_UNKNOWN"]
 
 
@@ -260,15 +265,15 @@ class TestNodes:
 
     async def test_cordon_drain_and_uncordon(self) -> None:
         bench = await self.bench()
-        await bench.ask("drain_node", {"user": "op", "node": "n1"})
+        await bench.tell("drain_node", {"user": "op", "node": "n1"})
         assert await self.condition(bench) == (NodeCondition.READY, True)
-        await bench.ask("uncordon_node", {"user": "op", "node": "n1"}, "r2")
+        await bench.tell("uncordon_node", {"user": "op", "node": "n1"}, "r2")
         assert await self.condition(bench) == (NodeCondition.READY, False)
 
     async def test_a_reclaim_names_its_deadline_and_is_one_for_one_request(self) -> None:
         bench = await self.bench()
         for _ in range(2):
-            answer = await bench.ask("reclaim_node", {"user": "op", "node": "n1", "notice_s": 9})
+            answer = await bench.tell("reclaim_node", {"user": "op", "node": "n1", "notice_s": 9})
             assert answer.accepted
         found = await bench.log.last(subjects.node_key("default", "n1"))
         assert found is not None
@@ -276,7 +281,7 @@ class TestNodes:
 
     async def test_an_unknown_node_is_named(self) -> None:
         bench = await self.bench()
-        answer = await bench.ask("cordon_node", {"user": "op", "node": "n2"})
+        answer = await bench.tell("cordon_node", {"user": "op", "node": "n2"})
         assert [v.code for v in answer.violations] == ["E_NODE_UNKNOWN"]
 
 
@@ -287,11 +292,11 @@ STOCK = {"user": "op", "zone": "z1", "gpu_model": "H100", "gpus": 16, "price": 2
 
 async def test_stock_is_what_was_said_last_and_a_request_told_twice_is_one() -> None:
     bench = Bench()
-    assert (await bench.ask("set_stock", STOCK, "s1")).accepted
-    assert (await bench.ask("set_stock", STOCK, "s1")).accepted
+    assert (await bench.tell("set_stock", STOCK, "s1")).accepted
+    assert (await bench.tell("set_stock", STOCK, "s1")).accepted
     key = subjects.stock_key("default", item_name("z1", "H100"))
     assert len(await bench.log.history(key)) == 1
-    assert (await bench.ask("set_stock", {**STOCK, "gpus": None, "notice_s": 60}, "s2")).accepted
+    assert (await bench.tell("set_stock", {**STOCK, "gpus": None, "notice_s": 60}, "s2")).accepted
     last = await bench.log.last(key)
     assert last is not None
     told = last.event.data.detail
@@ -301,6 +306,6 @@ async def test_stock_is_what_was_said_last_and_a_request_told_twice_is_one() -> 
 
 async def test_stock_below_nothing_is_refused() -> None:
     bench = Bench()
-    answer = await bench.ask("set_stock", STOCK | {"gpus": -1})
+    answer = await bench.tell("set_stock", STOCK | {"gpus": -1})
     assert [each.path for each in answer.violations] == ["$.data.gpus"]
     assert await bench.log.end() == 0

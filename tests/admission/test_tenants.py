@@ -26,10 +26,10 @@ class Tenants(Bench):
 
     async def quota(self, *shares: dict[str, Any], request: str = "q1", **more: Any) -> Any:
         data = {"user": "op", "tenant": "acme", "shares": list(shares), **more}
-        return await self.ask("set_quota", data, request)
+        return await self.tell("set_quota", data, request)
 
     async def block(self, request: str = "b1", **more: Any) -> Any:
-        return await self.ask("set_blocklist", {"user": "op", "tenant": "acme", **more}, request)
+        return await self.tell("set_blocklist", {"user": "op", "tenant": "acme", **more}, request)
 
     async def fact(self, kind: type[TenantFact]) -> TenantFact:
         found = await self.log.last(subjects.tenant_key("acme", kind.event))
@@ -38,7 +38,7 @@ class Tenants(Bench):
 
     async def try_to_submit(self, request: str, user: str = "ann", **spec: Any) -> list[str]:
         spec = {"name": "train", "image": "i", "command": ["x"], "resource": ONE_JOB} | spec
-        answer = await self.ask("submit", {"user": user, "spec": spec}, request)
+        answer = await self.tell("submit", {"user": user, "spec": spec}, request)
         return [f"{each.code} {each.path}: {each.en}" for each in answer.violations]
 
 

@@ -14,6 +14,7 @@ from muster.domain.errors import Temporary
 from muster.domain.waiting import FitOutcome
 from muster.scheduler.core import plan as planning
 from muster.scheduler.core.policy import Policy
+from muster.scheduler.core.snapshot import Snapshot
 from muster.scheduler.cycle import questions, stills
 from muster.scheduler.cycle.questions import Questions
 from muster.scheduler.handlers import CatchingUp, Scheduler
@@ -223,9 +224,7 @@ async def test_a_snapshot_in_a_file_gives_the_same_answers(pool: Pool) -> None:
 
 def test_a_snapshot_keeps_every_field() -> None:
     own = {"kind", "format"}
-    fields = {
-        name for name in stills.Snapshot.__dataclass_fields__ if name not in {"book", "memory"}
-    }
+    fields = {name for name in Snapshot.__dataclass_fields__ if name not in {"book", "memory"}}
     assert stills.File.model_fields.keys() - own == fields
 
 

@@ -126,11 +126,14 @@ BY_PHASE = {
 def whole(found: Explanation) -> None:
     """Check that an explanation says something to everybody."""
     assert found.helps
-    for said in (found.why, *found.helps, *found.nodes):
-        assert said.en
-        assert said.zh
-        assert said.en != said.zh
-        assert "{" not in said.en + said.zh
+    spoken = [(found.why.en, found.why.zh)]
+    spoken += [(each.en, each.zh) for each in found.helps]
+    spoken += [(each.en, each.zh) for each in found.nodes]
+    for english, chinese in spoken:
+        assert english
+        assert chinese
+        assert english != chinese
+        assert "{" not in english + chinese
 
 
 @pytest.mark.parametrize("code", list(CASES))
