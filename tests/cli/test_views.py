@@ -10,6 +10,7 @@ from rich.console import Console, RenderableType
 
 from muster.cli import output, texts
 from muster.cli.views.explanation import explanation, explanation_document
+from muster.cli.views.fragments import fragment_table, fragments_document, fragments_line
 from muster.cli.views.job import job_in_full, job_view
 from muster.cli.views.jobs import job_document, job_table
 from muster.cli.views.nodes import node_document, node_table, uses
@@ -18,6 +19,7 @@ from muster.cli.views.stock import item_document, shelf
 from muster.cli.views.timeline import event_document, event_line, timeline
 from muster.contracts.events import job_event
 from muster.domain import facts as f
+from muster.domain.demand import StabilityLevel
 from muster.domain.nodes import (
     ForeignUse,
     NodeJoined,
@@ -28,7 +30,7 @@ from muster.domain.nodes import (
     Taint,
     evolve_node,
 )
-from muster.domain.pools import PoolSummary, WaitingJob
+from muster.domain.pools import FragmentRow, FragmentsMeasured, PoolSummary, WaitingJob
 from muster.domain.state import JobState
 from muster.domain.stock import StockChanged
 from muster.domain.tenants import BlocklistSet, QuotaSet, Share, TenantView
@@ -276,3 +278,35 @@ def test_block_lists_of_tenants_come_before_those_of_their_users() -> None:
         {"tenant": "acme", "user": None, "pool": "p", "nodes": ["n2"]},
         {"tenant": "acme", "user": "ann", "pool": "p", "nodes": ["n1"]},
     ]
+
+
+def _fragments() -> FragmentsMeasured:
+    def row(level: StabilityLevel, gang: int) -> FragmentRow:
+        return FragmentRow(
+            gpus=0,
+            gpu_milli=500,
+            gpu_model="A100|H100",
+            cpus=4,
+            memory_mib=2048,
+            level=level,
+            free_milli=5500,
+            gang=gang,
+            nodes=min(gang, 3),
+        )
+
+    rows = (row(StabilityLevel.LOW, 9), row(StabilityLevel.MEDIUM, 2), row(StabilityLevel.HIGH, 0))
+    return FragmentsMeasured(free_milli=5500, fragmented_milli=1234, rows=rows)
+
+
+def test_fragments_say_what_is_free_and_how_many_fit_side_by_side() -> None:
+    lines = rendered(fragment_table(_fragments())).splitlines()
+    shapes = [line for line in lines if "0.5 GPU A100|H100, 4 CPU, 2048 MiB" in line]
+    assert len(shapes) == 1
+    assert [line.split()[-4:] for line in lines if "5.5" in line] == [
+        ["low", "5.5", "9", "3"],
+        ["medium", "5.5", "2", "2"],
+        ["high", "5.5", "0", "0"],
+    ]
+    assert fragments_line("p", _fragments()).startswith("pool p: 5.5 GPUs free, of which 1.2")
+    document = fragments_document("p", _fragments())
+    assert (document["pool"], document["free_milli"], len(document["rows"])) == ("p", 5500, 3)
