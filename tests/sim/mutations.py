@@ -34,7 +34,7 @@ from muster.fault_tolerance.core import verdict
 from muster.log.memory import MemoryLog
 from muster.requeue import handlers as requeue_handlers
 from muster.requeue.core import decide
-from muster.scheduler.core import doors, ground, placement, rank, rights, standing, upkeep
+from muster.scheduler.core import doors, ground, placement, quota, rank, rights, standing, upkeep
 from muster.scheduler.core import round as scheduling
 from muster.scheduler.core.amounts import NOTHING, Room, room
 from muster.scheduler.core.board import Board, Left
@@ -284,6 +284,15 @@ def a_cordon_is_ignored(patch: Patch) -> None:
     patch.setattr(upkeep, "_withdrawal", lambda *args: None)
 
 
+def a_ceiling_is_ignored(patch: Patch) -> None:
+    patch.setattr(quota.Ledger, "_short", lambda *args: None)
+
+
+def everybody_takes_back_from_everybody(patch: Patch) -> None:
+    patch.setattr(quota.Ledger, "borrows", lambda *args: True)
+    patch.setattr(quota.Ledger, "too_deep", lambda *args: [])
+
+
 def the_living_scheduler_forgets_an_unreadable_event(patch: Patch) -> None:
     true = Fold.take
     seen: set[tuple[int, int]] = set()
@@ -309,6 +318,8 @@ MUTATIONS: dict[str, tuple[str, Callable[[Patch], None]]] = {
         ("I1", a_shared_card_is_never_full),
         ("I2", a_worker_is_left_out_of_the_placement),
         ("I3", a_release_needs_no_proof),
+        ("I23", a_ceiling_is_ignored),
+        ("I23", everybody_takes_back_from_everybody),
         ("I4", a_stop_is_forgotten_while_evicting),
         ("I5", every_requeue_counts),
         ("I6", the_next_entry_keeps_the_old_clock),

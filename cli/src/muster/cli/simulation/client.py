@@ -17,6 +17,10 @@ class Client:
     def __init__(self, world: World, tenant: str = "acme", user: str = "ada") -> None:
         self._world, self.tenant, self.user = world, tenant, user
 
+    def of(self, tenant: str) -> Client:
+        """Return a person of the same name in another tenant."""
+        return Client(self._world, tenant, self.user)
+
     def ask(self, verb: str, request: str, **data: Any) -> str:
         """Publish a request; return its id. The same id again is the same request."""
         body = {

@@ -99,11 +99,31 @@ class JobGiven(Strict):
 Node = Annotated[NodeGiven, BeforeValidator(_plain_node)]
 
 
+class ShareGiven(Strict):
+    """A tenant's share of a GPU model. ceiling null: no limit."""
+
+    gpu_model: str = "H100"
+    guaranteed: int = 0
+    ceiling: int | None = None
+
+
+class BlockGiven(Strict):
+    """Nodes that a tenant stays off, and those that some of its users do."""
+
+    nodes: tuple[str, ...] = ()
+    users: Mapping[str, tuple[str, ...]] = {}
+
+
 class Given(Strict):
-    """Where it begins. min_run, cool_down: the scheduler's settings, seconds."""
+    """Where it begins. min_run, cool_down: the scheduler's settings, seconds.
+
+    shares, blocked: what is recorded of tenants, before the first job is there.
+    """
 
     nodes: Mapping[str, Node]
     jobs: Mapping[str, JobGiven] = {}
+    shares: Mapping[str, ShareGiven] = {}
+    blocked: Mapping[str, BlockGiven] = {}
     min_run: int = 0
     cool_down: int = 0
 

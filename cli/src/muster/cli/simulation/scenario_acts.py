@@ -53,6 +53,8 @@ def act(stage: Stage, step: s.Step, number: int, later: Later) -> None:
             stage.client(step.job).ask(step.do, request, job=job, **step.fields)
         case s.AskNode():
             _ask_node(stage, step, number)
+        case s.SetShare() | s.Block():
+            _ask_tenant(stage, step, number)
         case s.Machine():
             _machine(stage, step)
         case s.Exit():
@@ -89,6 +91,16 @@ def _ask_node(stage: Stage, step: s.AskNode, number: int) -> None:
     if step.do == "fence":
         stage.cluster.power_off(step.node, stage.world.time.elapsed)
     stage.operator().ask(f"{step.do}_node", request, node=step.node, **more)
+
+
+def _ask_tenant(stage: Stage, step: s.SetShare | s.Block, number: int) -> None:
+    request = step.label or f"step-{number}"
+    if isinstance(step, s.SetShare):
+        share = step.model_dump(include={"gpu_model", "guaranteed", "ceiling"})
+        stage.share(request, step.tenant, share)
+    else:
+        field = "add" if step.do == "block" else "remove"
+        stage.block(request, step.tenant, step.user, {field: list(step.nodes)})
 
 
 def _machine(stage: Stage, step: s.Machine) -> None:

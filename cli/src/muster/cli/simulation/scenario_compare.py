@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from muster.cli.simulation.scenario_stage import Stage
 from muster.cli.simulation.scenario_then import Check, Group, JobCheck, NodeCheck
+from muster.contracts.requests import Answer
 from muster.domain.pools import PoolSummary
 from muster.domain.state import DeadlineKind, JobState
 from muster.log.memory import StoredEntry
@@ -32,6 +33,8 @@ def _differences(stage: Stage, check: Check, late: float) -> Iterator[str]:
         yield from _differ((f"events {k}", found[k], v) for k, v in check.counts.items())
     for label, answer in check.answers.items():
         yield from _differ([(f"answer to {label}", _answer(stage, label), answer)])
+    for label, texts in check.said.items():
+        yield from _differ([(f"what was said to {label}", _said(stage, label), texts)])
     if check.parked is not None:
         yield from _differ([("parked messages", len(stage.world.bus.parked), check.parked)])
 
@@ -153,9 +156,18 @@ def _node(stage: Stage, name: str, wanted: NodeCheck) -> Iterator[str]:
 
 
 def _answer(stage: Stage, label: str) -> tuple[str, ...] | None:
+    last = _last_answer(stage, label)
+    if last is None:
+        return None
+    return ("accepted",) if last.accepted else tuple(v.code for v in last.violations)
+
+
+def _said(stage: Stage, label: str) -> tuple[str, ...] | None:
+    last = _last_answer(stage, label)
+    return tuple(v.en for v in last.violations) if last else None
+
+
+def _last_answer(stage: Stage, label: str) -> Answer | None:
     suffix = f".{label}"
     found = [a for key, a in stage.world.bus.answers.items() if key.endswith(suffix)]
-    if not found or not found[0]:
-        return None
-    last = found[0][-1]
-    return ("accepted",) if last.accepted else tuple(v.code for v in last.violations)
+    return found[0][-1] if found and found[0] else None

@@ -139,10 +139,38 @@ class Stage:
         """Bring the world to where `given` says."""
         there = {name for name, node in self.given.nodes.items() if not node.later}
         self._until("every node has joined", lambda: there <= set(self.known.nodes))
+        self._tenants()
         for name, job in self.jobs.items():
             if job.state != "later":
                 self._begin(name, job)
         self.zero = self.world.time.elapsed
+
+    def _tenants(self) -> None:
+        asked = []
+        for tenant, share in self.given.shares.items():
+            asked.append(f"given-share-{tenant}")
+            self.share(asked[-1], tenant, share.model_dump())
+        for tenant, lists in self.given.blocked.items():
+            for user, nodes in ((None, lists.nodes), *lists.users.items()):
+                if nodes:
+                    asked.append(f"given-block-{tenant}-{user or ''}")
+                    self.block(asked[-1], tenant, user, {"add": list(nodes)})
+        answers = self.operator().answers
+        done: Callable[[], bool] = lambda: all(  # noqa: E731
+            any(each.accepted for each in answers(request)) for request in asked
+        )
+        self._until("shares and block lists are recorded", done)
+
+    def share(self, request: str, tenant: str, share: Mapping[str, Any]) -> None:
+        """Ask for a share of a tenant."""
+        self.operator().ask("set_quota", request, tenant=tenant, shares=[dict(share)])
+
+    def block(
+        self, request: str, tenant: str, user: str | None, nodes: Mapping[str, list[str]]
+    ) -> None:
+        """Ask for a block list of a tenant, or of one of its users."""
+        who = {"only_user": user} if user else {}
+        self.operator().ask("set_blocklist", request, tenant=tenant, **who, **nodes)
 
     def _begin(self, name: str, job: JobGiven) -> None:
         others = set(self.known.nodes) - set(job.on) if job.on else set()

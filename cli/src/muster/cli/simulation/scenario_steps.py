@@ -55,6 +55,31 @@ class AskNode(Base):
     label: str | None = None
 
 
+class SetShare(Base):
+    """An operator sets a tenant's share of a GPU model. ceiling null: no limit."""
+
+    do: Literal["share"]
+    tenant: str
+    gpu_model: str = "H100"
+    guaranteed: int = 0
+    ceiling: int | None = None
+    label: str | None = None
+
+
+class Block(Base):
+    """An operator keeps a tenant, or one of its users, off nodes, or lets them use these again."""
+
+    do: Literal["block", "unblock"]
+    tenant: str
+    user: str | None = None
+    nodes: tuple[str, ...]
+    label: str | None = None
+
+    def nodes_named(self) -> tuple[str, ...]:
+        """See Base."""
+        return self.nodes
+
+
 class Machine(Base):
     """A machine itself. announce: the cluster shows that it will be taken back in `notice` s.
 
@@ -175,6 +200,8 @@ Step: TypeAlias = Annotated[
     Submit
     | AskJob
     | AskNode
+    | SetShare
+    | Block
     | Machine
     | Foreign
     | Leftover

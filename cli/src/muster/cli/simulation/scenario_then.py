@@ -77,7 +77,8 @@ class Group(Strict):
 class Check(Strict):
     """One moment. counts: of events in the whole log. parked: messages that nobody could handle.
 
-    answers: label of a request -> "accepted", or the codes of its violations.
+    answers: label of a request -> "accepted", or the codes of its violations. said: label -> the
+    English texts of its violations, word for word.
     """
 
     at: float
@@ -86,4 +87,5 @@ class Check(Strict):
     nodes: Mapping[str, NodeCheck] = {}
     counts: Mapping[str, int] = {}
     answers: Mapping[str, Texts] = Field(default={})
+    said: Mapping[str, Texts] = Field(default={})
     parked: int | None = None

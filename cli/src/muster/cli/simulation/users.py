@@ -26,7 +26,8 @@ class Users:
         self._left = jobs
         self._asked = 0
         self._fencing: dict[str, str] = {}
-        self._last: tuple[str, str, dict[str, Any]] | None = None
+        self._last: tuple[Client, str, str, dict[str, Any]] | None = None
+        self._tenants = {client.tenant: client, "beta": client.of("beta")}
 
     def next_time(self, world: World) -> float | None:
         """See Surroundings; people act when chance says so."""
@@ -51,6 +52,7 @@ class Users:
         if nodes:
             node = world.dice.one_of(nodes)
             yield Option(0.25, f"ask about {node}", partial(self._about_node, world, node))
+            yield Option(0.06, "ask about a tenant", partial(self._about_tenant, world))
         if self._last is not None:
             yield Option(0.1, "the last request again", self._again)
 
@@ -58,7 +60,8 @@ class Users:
         """Somebody wants a job of any kind."""
         self._left -= 1
         shapes = [node.shape for node in self._cluster.nodes.values()]
-        self._ask("submit", spec=random_spec(world.dice, self._asked, shapes))
+        tenant = world.dice.one_of(tuple(self._tenants))
+        self._ask("submit", tenant, spec=random_spec(world.dice, self._asked, shapes))
 
     def _about_job(self, world: World, job: JobState) -> None:
         dice = world.dice
@@ -76,7 +79,26 @@ class Users:
             ("relabel", {"labels": {"team": dice.one_of(("a", "b"))}}),
         ]
         verb, data = dice.one_of(wishes)
-        self._ask(verb, job=job.job, **data)
+        self._ask(verb, job.tenant, job=job.job, **data)
+
+    def _about_tenant(self, world: World) -> None:
+        """An operator changes what a tenant may use."""
+        dice = world.dice
+        model = dice.one_of(sorted({n.shape.gpu_model for n in self._known.nodes.values()}))
+        guaranteed = dice.whole(0, 8)
+        share = {"gpu_model": model, "guaranteed": guaranteed}
+        capped = share | {"ceiling": guaranteed + dice.whole(0, 12)}
+        node = dice.one_of(tuple(self._known.nodes))
+        wishes: list[tuple[str, dict[str, Any]]] = [
+            ("set_quota", {"shares": [share]}),
+            ("set_quota", {"shares": [capped]}),
+            ("set_quota", {"whole": True}),
+            ("set_blocklist", {"add": [node]}),
+            ("set_blocklist", {"remove": [node]}),
+            ("set_blocklist", {"add": [node], "only_user": self._client.user}),
+        ]
+        verb, data = dice.one_of(wishes)
+        self._ask(verb, about=dice.one_of(tuple(self._tenants)), **data)
 
     def _about_node(self, world: World, name: str) -> None:
         dice, node = world.dice, self._known.nodes[name]
@@ -102,20 +124,29 @@ class Users:
         self._fencing[self._ask("fence_node", node=name)] = name
         self._last = None
 
-    def _ask(self, verb: str, **data: Any) -> str:
+    def _ask(self, verb: str, tenant: str = "", about: str = "", **data: Any) -> str:
+        """Ask in a tenant's name; about: the tenant that the request speaks of."""
         self._asked += 1
         request = f"r{self._asked}"
-        self._client.ask(verb, request, **data)
-        self._last = (verb, request, data)
+        client = self._tenants.get(tenant, self._client)
+        if about:
+            data["tenant"] = about
+        client.ask(verb, request, **data)
+        self._last = (client, verb, request, data)
         return request
 
     def _again(self) -> None:
         assert self._last is not None
-        verb, request, data = self._last
-        self._client.ask(verb, request, **data)
+        client, verb, request, data = self._last
+        client.ask(verb, request, **data)
 
     def heal(self) -> None:
-        """Open every node again, as an operator would after the trouble."""
+        """Open every node again, as an operator would after the trouble, and to every tenant."""
         self._left = 0
+        for name in self._tenants:
+            self._ask("set_quota", about=name, whole=True)
+            for user in ({}, {"only_user": self._client.user}):
+                nodes = sorted(self._known.nodes)
+                self._ask("set_blocklist", about=name, remove=nodes, **user)
         for name in self._known.nodes:
             self._ask("uncordon_node", node=name)

@@ -24,6 +24,7 @@ class Known:
     def __init__(self, log: EventLog) -> None:
         self._log = log
         self._follower: Follower | None = None
+        self._reads = False
         self._tenants: dict[str, TenantView] = {}
         self._seen: dict[str, int] = {}
         self._nodes: dict[str, dict[str, NodeState]] = {}
@@ -38,7 +39,16 @@ class Known:
         return [node for node in nodes if node.condition is not NodeCondition.GONE]
 
     async def step(self) -> None:
-        """Take in what is new."""
+        """Take in what is new; not twice at a time."""
+        if self._reads:
+            return
+        self._reads = True
+        try:
+            await self._read()
+        finally:
+            self._reads = False
+
+    async def _read(self) -> None:
         try:
             if self._follower is None:
                 self._follower = await self._log.follow(FILTERS)

@@ -29,7 +29,7 @@ from muster.domain.rules import violation
 from muster.domain.spec import JobSpec, priority_of, queue_limits
 from muster.domain.state import JobState
 from muster.domain.stock import StockChanged, item_name
-from muster.domain.tenants import BlocklistSet, QuotaSet, Share, TenantFact
+from muster.domain.tenants import BlocklistSet, QuotaSet, Share, TenantFact, TenantView
 from muster.domain.violations import Violation
 from muster.log import Basis, Recorded
 from muster.runtime.journal import Journal
@@ -143,7 +143,7 @@ class Handlers:
         self, asked: Asked, body: r.Submit, spec: JobSpec, digest: str, head: int
     ) -> Outcome:
         job = r.job_id(asked.tenant, asked.id)
-        violations = rules.violations_of(spec) or self._above(asked.tenant, body.user, spec)
+        violations = rules.violations_of(spec) or await self._above(asked.tenant, body.user, spec)
         submitted = f.Submitted(
             tenant=asked.tenant,
             job=job,
@@ -161,8 +161,11 @@ class Handlers:
         written = await self._journal.record_all([first, second])
         return Outcome(violations, written[-1].job)
 
-    def _above(self, tenant: str, user: str, spec: JobSpec) -> tuple[Violation, ...]:
+    async def _above(self, tenant: str, user: str, spec: JobSpec) -> tuple[Violation, ...]:
         """Return what the tenant's shares and block lists refuse."""
+        if self._known.tenant(tenant) == TenantView():
+            return ()
+        await self._known.step()  # nodes may have come since the last look
         pool = spec.resource.pool
         view, nodes = self._known.tenant(tenant), self._known.nodes(pool)
         return tenancy.violations_of(spec.demand(), pool, user, view, nodes)

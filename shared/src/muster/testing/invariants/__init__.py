@@ -24,6 +24,7 @@ from muster.testing.invariants.life import (
 from muster.testing.invariants.liveness import NothingWaitsForEver
 from muster.testing.invariants.order import FirstInLineFirstServed
 from muster.testing.invariants.preemption import GuaranteeIsKept, VictimsAreUseful
+from muster.testing.invariants.shares import SharesAreKept
 from muster.testing.invariants.truth import (
     ReasonsAreTrue,
     TheUsersWordIsKept,
@@ -49,6 +50,7 @@ OBSERVED: tuple[type[Invariant], ...] = (
     BudgetsAreSeparate,
     ReasonsAreTrue,
     TheUsersWordIsKept,
+    SharesAreKept,
 )
 """Every invariant that looks at the log and the cluster alone; what others build on comes first."""
 

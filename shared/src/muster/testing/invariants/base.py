@@ -19,6 +19,7 @@ from muster.domain.facts import Fact
 from muster.domain.nodes import NodeFact, NodeState
 from muster.domain.pools import EpochTaken, PoolFact, RoundDecided
 from muster.domain.state import JobState
+from muster.domain.tenants import TenantView
 from muster.log.memory import StoredEntry
 from muster.testing.cluster import SimCluster
 from muster.testing.violation import Violation
@@ -69,6 +70,19 @@ class Known:
         default_factory=lambda: defaultdict(list)
     )
     epochs: dict[tuple[str, str], EpochTaken] = field(default_factory=dict)
+    tenants: dict[str, list[tuple[int, TenantView]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+
+    def tenant_at(self, tenant: str, upto: int) -> TenantView:
+        """Return what was recorded of a tenant up to a sequence."""
+        known = [view for seq, view in self.tenants.get(tenant, ()) if seq <= upto]
+        return known[-1] if known else TenantView()
+
+    def has_shares(self, pool: str) -> bool:
+        """Tell whether any tenant has, or had, a share of a pool."""
+        views = (view for past in self.tenants.values() for _, view in past)
+        return any(view.shares_of(pool) for view in views)
 
     def node_in_round(self, node: str, pool: str) -> NodeState | None:
         """Return a node as the pool's last round knew it."""
@@ -99,6 +113,9 @@ class Invariant:
 
     def on_pool(self, change: PoolChange) -> None:
         """A round was decided or an epoch taken; `known` does not have it yet."""
+
+    def on_tenant(self, tenant: str) -> None:
+        """Something was recorded of a tenant; `known` has it already."""
 
     def on_step(self, world: World) -> None:
         """Something has changed, in the log or in the cluster; `known` is up to date."""
@@ -146,6 +163,12 @@ class Fold:
                 self._tell_job(entry, event)
             case "node":
                 self._tell_node(entry, event)
+            case "tenant":
+                past = self.known.tenants[address.names[0]]
+                before = past[-1][1] if past else TenantView()
+                past.append((entry.seq, before.after(event.data.detail)))
+                for invariant in self.invariants:
+                    invariant.on_tenant(address.names[0])
             case "pool" | "cluster":
                 self._tell_pool(address, entry, event)
 

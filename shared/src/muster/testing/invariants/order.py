@@ -19,7 +19,7 @@ class FirstInLineFirstServed(Invariant):
     text: ClassVar[str] = (
         "Among jobs that need the same, none is placed while another one waits that stands before"
         " it: by guarantee, class, and time in the queue, to which each point of priority adds ten"
-        " minutes."
+        " minutes; where there are shares, of the same tenant."
     )
 
     def __init__(self, known: Known) -> None:
@@ -38,8 +38,17 @@ class FirstInLineFirstServed(Invariant):
         for state in placed:
             last = self.known.rounds[state.pool][-1][1]
             for other in self.known.jobs.values():
-                if self._waits(other, last.upto, last.at) and _needs(other) == _needs(state):
+                if self._waits(other, last.upto, last.at) and self._alike(other, state):
                     self._in_order(state, other)
+
+    def _alike(self, one: JobState, other: JobState) -> bool:
+        """Tell whether two jobs need the same, and may have it by the same rights."""
+        if self.known.has_shares(one.pool) and one.tenant != other.tenant:
+            return False
+        listed = any(self.known.tenants.get(job.tenant) for job in (one, other))
+        if listed and (one.tenant, one.user) != (other.tenant, other.user):
+            return False
+        return _needs(one) == _needs(other)
 
     def _waits(self, state: JobState, upto: int, at: datetime) -> bool:
         if state.phase is not Phase.QUEUED or self._changed.get(state.job, 0) > upto:

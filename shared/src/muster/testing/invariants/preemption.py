@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import ClassVar
 
 from muster.domain.causes import PREEMPTIONS, EvictionCause
@@ -11,6 +12,9 @@ from muster.testing.invariants.base import Invariant, JobChange, Known
 from muster.testing.world import World
 
 _FOR_SOMEBODY = PREEMPTIONS - {EvictionCause.SPOT_RECLAIM}
+
+
+_WINDOW = timedelta(hours=1)
 
 
 class GuaranteeIsKept(Invariant):
@@ -29,13 +33,14 @@ class VictimsAreUseful(Invariant):
     number: ClassVar[str] = "I8"
     text: ClassVar[str] = (
         "A victim ranks below its beneficiary, the beneficiary is placed in the same batch on nodes"
-        " that the victim leaves, waits for it, and nobody is ever evicted by its own victim."
+        " that the victim leaves (or in the share that it leaves), waits for it, and nobody is"
+        " evicted by its own victim within an hour, but by a guaranteed one that takes back."
     )
 
     def __init__(self, known: Known) -> None:
         super().__init__(known)
         self._open: dict[str, list[JobChange]] = {}
-        self._evicted_by: dict[str, set[str]] = {}
+        self._evicted_by: dict[str, dict[str, datetime]] = {}
 
     def on_job(self, change: JobChange) -> None:
         fact = change.fact
@@ -46,10 +51,15 @@ class VictimsAreUseful(Invariant):
         if isinstance(fact, Prioritised):
             self._forget(change.after.job)  # a person has turned the order round
 
+    def on_tenant(self, tenant: str) -> None:
+        for state in self.known.jobs.values():
+            if state.tenant == tenant:
+                self._forget(state.job)  # an operator has turned the order round
+
     def _forget(self, job: str) -> None:
         self._evicted_by.pop(job, None)
         for victims in self._evicted_by.values():
-            victims.discard(job)
+            victims.pop(job, None)
 
     def _victim(self, change: JobChange, fact: Preempted, by: str) -> None:
         victim, other = change.after, self.known.jobs.get(by)
@@ -57,9 +67,11 @@ class VictimsAreUseful(Invariant):
             raise self.broken(f"evicted for {by}, which does not exist", victim.job)
         if fact.cause is not EvictionCause.QUOTA_RECLAIM and not _below(victim, other):
             raise self.broken(f"evicted for {by}, which does not rank higher", victim.job)
-        if by in self._evicted_by.get(victim.job, ()):
+        back = fact.cause is EvictionCause.QUOTA_RECLAIM and other.demand.guarantee
+        when = self._evicted_by.get(victim.job, {}).get(by)
+        if when is not None and change.at - when < _WINDOW and not back:
             raise self.broken(f"{by} evicts what evicted it", victim.job)
-        self._evicted_by.setdefault(by, set()).add(victim.job)
+        self._evicted_by.setdefault(by, {})[victim.job] = change.at
         self._open.setdefault(by, []).append(change)
 
     def _beneficiary(self, state: JobState, fact: Scheduled) -> None:
@@ -68,7 +80,8 @@ class VictimsAreUseful(Invariant):
             victim = change.after
             if victim.job not in waits:
                 raise self.broken(f"{state.job} does not wait for its victim", victim.job)
-            if not set(victim.held) & set(fact.placement):
+            share = victim.tenant == state.tenant and self.known.has_shares(state.pool)
+            if not set(victim.held) & set(fact.placement) and not share:
                 raise self.broken(f"evicted for {state.job}, of no use to it", victim.job)
 
     def on_step(self, world: World) -> None:
