@@ -38,7 +38,7 @@ from muster.scheduler.core import doors, ground, placement, quota, rank, rights,
 from muster.scheduler.core import round as scheduling
 from muster.scheduler.core.amounts import NOTHING, Room, room
 from muster.scheduler.core.board import Board, Left
-from muster.scheduler.core.snapshot import JobKey
+from muster.scheduler.core.snapshot import JobKey, Snapshot
 from muster.scheduler.cycle.fold import Fold
 
 Patch = pytest.MonkeyPatch
@@ -288,9 +288,8 @@ def a_ceiling_is_ignored(patch: Patch) -> None:
     patch.setattr(quota.Ledger, "_short", lambda *args: None)
 
 
-def everybody_takes_back_from_everybody(patch: Patch) -> None:
-    patch.setattr(quota.Ledger, "borrows", lambda *args: True)
-    patch.setattr(quota.Ledger, "too_deep", lambda *args: [])
+def a_block_list_is_ignored(patch: Patch) -> None:
+    patch.setattr(Snapshot, "blocked", lambda self, state: frozenset())
 
 
 def the_living_scheduler_forgets_an_unreadable_event(patch: Patch) -> None:
@@ -319,7 +318,7 @@ MUTATIONS: dict[str, tuple[str, Callable[[Patch], None]]] = {
         ("I2", a_worker_is_left_out_of_the_placement),
         ("I3", a_release_needs_no_proof),
         ("I23", a_ceiling_is_ignored),
-        ("I23", everybody_takes_back_from_everybody),
+        ("I23", a_block_list_is_ignored),
         ("I4", a_stop_is_forgotten_while_evicting),
         ("I5", every_requeue_counts),
         ("I6", the_next_entry_keeps_the_old_clock),
