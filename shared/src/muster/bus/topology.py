@@ -137,7 +137,7 @@ ADMISSION_REQUESTS = Consumer(
     Owner.ADMISSION,
     Stream.REQUESTS,
     (subjects.ALL_REQUESTS,),
-    in_flight=64,
+    in_flight=32,
 )
 EXECUTOR_JOBS = Consumer(
     "executor-jobs",

@@ -16,7 +16,7 @@ from muster.testing.gates import ProcessHooks
 from muster.testing.process import ServicePlan
 from muster.testing.virtual_time import VirtualTime
 
-SCHEDULER = SchedulerSettings(turn_s=0.5, checkpoint_s=0)
+SCHEDULER = SchedulerSettings(turn_s=0.5, gather_s=0, checkpoint_s=0)
 EXECUTOR = ExecutorSettings(publish_logs=False, watch_s=1.0, sweep_s=5.0, nodes_s=5.0)
 
 

@@ -50,7 +50,9 @@ CALM_S = 60.0
 LATE_LANDS = 0.7
 PAUSES_S = (0.3, 1.0, 3.0, 10.0, 40.0)
 
-RIVAL = SchedulerSettings(turn_s=0.2, standby_look_s=0.3, standby_misses=1, checkpoint_s=0)
+RIVAL = SchedulerSettings(
+    turn_s=0.2, gather_s=0, standby_look_s=0.3, standby_misses=1, checkpoint_s=0
+)
 """It loses patience with the other one at the first look."""
 
 WATCHED: tuple[type[Invariant], ...] = (

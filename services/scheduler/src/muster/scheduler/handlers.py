@@ -1,7 +1,8 @@
 """Wake, read, decide, append: the scheduler's one loop over all its pools.
 
 It has no handlers of single messages. It reads the log in order and, pool by pool, takes a turn.
-Turns come every tenth of a second or so, which gathers what happened meanwhile into one round.
+News wakes it, and a little later, so that what happens together is planned together; without any it
+takes a turn every tenth of a second or so.
 """
 
 from __future__ import annotations
@@ -49,6 +50,14 @@ class Scheduler:
         self._file: Path | None = None
         self._save_every = 0.0
         self._saved_at: tuple[float, int] | None = None
+        self._longest = self._gather = self._took = 0.0
+
+    def wake_on_news(self, longest: float, gather: float) -> None:
+        """Wait in each turn for something new, `longest` seconds at most, and `gather` after it.
+
+        After a turn that took long it gathers longer, so as not to plan all the time.
+        """
+        self._longest, self._gather = longest, gather
 
     def keep_in(self, file: Path, every: float) -> None:
         """Start from this file, and write it again every so many seconds."""
@@ -84,6 +93,7 @@ class Scheduler:
             raise
         if not self._caught_up:
             return
+        began = self._journal.clock.monotonic()
         errors: list[MusterError] = []
         for pool in sorted(self.fold.pools):
             await asyncio.sleep(0)  # a plan takes a while: others may have their turn between two
@@ -92,6 +102,7 @@ class Scheduler:
             except MusterError as error:
                 errors.append(error)
         self._save()
+        self._took = self._journal.clock.monotonic() - began
         if errors:
             raise errors[0]
 
@@ -124,12 +135,16 @@ class Scheduler:
         return self._follower
 
     async def _read(self, follower: Follower) -> None:
+        wait = self._longest if self._caught_up else 0.0
         for _ in range(PAGES_A_TURN):
-            page = await follower.next()
+            page = await follower.next(wait)
             for item in page:
                 self.fold.take(item)
             if not page:
                 break
+            if wait:
+                await asyncio.sleep(min(self._longest, max(self._gather, 2 * self._took)))
+                wait = 0.0
         if not self._caught_up and follower.position >= self._start_at:
             for pool in sorted(self.fold.pools):
                 self._cycle(pool)

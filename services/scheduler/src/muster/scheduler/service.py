@@ -13,6 +13,8 @@ from muster.scheduler.handlers import Scheduler
 from muster.scheduler.settings import SchedulerSettings
 from muster.scheduler.stream import FILTERS, desk
 
+BREATH_S = 0.001
+
 
 def build(runtime: Runtime, settings: SchedulerSettings | None = None) -> Service:
     """Put the scheduler together over a runtime."""
@@ -28,10 +30,14 @@ def build(runtime: Runtime, settings: SchedulerSettings | None = None) -> Servic
     if settings.checkpoint_s:
         file = runtime.state_dir / "scheduler-checkpoint.json"
         scheduler.keep_in(file, settings.checkpoint_s)
+    every = settings.turn_s
+    if settings.gather_s:
+        scheduler.wake_on_news(settings.turn_s, settings.gather_s)
+        every = BREATH_S  # the turn itself waits
     questions = Questions(scheduler, settings.policy, runtime.aside)
     return Service(
         owner=Owner.SCHEDULER,
-        loops=(Loop("rounds", scheduler.step, settings.turn_s),),
+        loops=(Loop("rounds", scheduler.step, every),),
         responders=(Responder(desk(settings.pools), questions.answer),),
         stop=scheduler.close,
         ready=scheduler.ready,

@@ -16,9 +16,11 @@ PlacementPolicy = Literal["default", "fgd", "best_fit", "first_fit"]
 class SchedulerSettings(BaseSettings):
     """pools: the ones to look after; none named = every pool there is.
 
-    turn_s: between two turns; what happens meanwhile is planned together. standby_look_s,
-    standby_misses: so many looks without a sign of life of the leader while something is to be
-    decided, and this scheduler takes over. checkpoint_s: between two checkpoints, 0 = none.
+    turn_s: between two turns while nothing happens. gather_s: from the first news to the turn that
+    it wakes, so that what happens meanwhile is planned together; 0 = only turn_s counts.
+    standby_look_s, standby_misses: so many looks without a sign of life of the leader while
+    something is to be decided, and this scheduler takes over. checkpoint_s: between two
+    checkpoints, 0 = none.
     order: of the queue: default, fifo, fifo_skip or sjf.
     age_s: one point of priority (1-99) is worth so many seconds of waiting in the queue.
     min_run_s, cool_down_s: how long a job runs before a higher one may evict it, and one that was
@@ -35,6 +37,7 @@ class SchedulerSettings(BaseSettings):
 
     pools: tuple[Token, ...] = ()
     turn_s: float = Field(default=0.1, gt=0, le=10)
+    gather_s: float = Field(default=0.02, ge=0, le=10)
     standby_look_s: float = Field(default=3.0, gt=0)
     standby_misses: int = Field(default=3, ge=1)
     checkpoint_s: float = Field(default=60.0, ge=0)
