@@ -37,7 +37,7 @@ class SchedulerSettings(BaseSettings):
 
     pools: tuple[Token, ...] = ()
     turn_s: float = Field(default=0.1, gt=0, le=10)
-    gather_s: float = Field(default=0.02, ge=0, le=10)
+    gather_s: float = Field(default=0.03, ge=0, le=10)
     standby_look_s: float = Field(default=3.0, gt=0)
     standby_misses: int = Field(default=3, ge=1)
     checkpoint_s: float = Field(default=60.0, ge=0)
