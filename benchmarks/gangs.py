@@ -28,8 +28,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks import gangs_peers
 from benchmarks.gangs_client import Outside, gang, outside
 from benchmarks.gangs_queue import enqueue
-from benchmarks.gangs_stack import GPUS, Stack, stack
-from benchmarks.gangs_table import table
+from benchmarks.gangs_stack import GPUS, ROOT, Stack, stack
+from benchmarks.gangs_table import put_into, table
 from benchmarks.log_server import opened
 
 NODES = (125, 1000)
@@ -253,7 +253,8 @@ async def main() -> None:
     options = _options()
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
-    loop.add_signal_handler(signal.SIGTERM, task.cancel)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, task.cancel)
     lines = []
     for name in options.cases:
         for nodes in options.nodes or CASES[name][1]:
@@ -261,6 +262,8 @@ async def main() -> None:
             print(json.dumps(lines[-1]), flush=True)
     if options.table:
         print(table(lines, options.table))
+    if options.readme:
+        put_into(ROOT, lines)
 
 
 def _options() -> argparse.Namespace:
@@ -271,6 +274,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--queued", type=int, default=QUEUED, help="of behind_unfit")
     parser.add_argument("--long-queue", type=int, default=LONG_QUEUE, help="of takeover")
     parser.add_argument("--table", choices=("en", "zh"), help="in the end, as Markdown")
+    parser.add_argument("--readme", action="store_true", help="replace the tables there")
     parser.add_argument("--sync", choices=("always", "default"), default="always")
     return parser.parse_args()
 

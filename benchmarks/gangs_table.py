@@ -1,9 +1,17 @@
-"""The lines of `gangs` as a table in Markdown, for the introductions: `--table en` or `zh`."""
+"""The lines of `gangs` as a table in Markdown: printed, or put into both introductions."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any
+
+PAGES = {"en": "README.md", "zh": "README.zh.md"}
+MARKED = re.compile(
+    r"(<!-- bench-gangs: begin -->\n).*?(\n<!-- bench-gangs: end -->)", flags=re.DOTALL
+)
 
 Line = Mapping[str, Any]
 
@@ -62,6 +70,19 @@ def table(lines: Sequence[Line], language: str) -> str:
         name, ours = (text[line["case"]][language].format(**line) for text in (NAMES, OURS))
         rows.append(f"| {name} | {ours} | {_others(line)} |")
     return "\n".join(rows)
+
+
+def put_into(folder: Path, lines: Sequence[Line]) -> None:
+    """Replace the table of both introductions."""
+    for language, name in PAGES.items():
+        page, made = folder / name, table(lines, language)
+        text = page.read_text(encoding="utf-8")
+        new = MARKED.sub(partial(_filled, made), text)
+        page.write_text(new, encoding="utf-8")
+
+
+def _filled(made: str, found: re.Match[str]) -> str:
+    return found[1] + made + found[2]
 
 
 def _others(line: Line) -> str:
