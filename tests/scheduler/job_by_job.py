@@ -13,6 +13,7 @@ from muster.scheduler.core.fitting import Shape, shape_of
 from muster.scheduler.core.policy import Policy
 from muster.scheduler.core.queue import wish_of
 from muster.scheduler.core.rank import Level, level, rank
+from muster.scheduler.core.rooms import Sites
 from muster.scheduler.core.round import Round
 from muster.scheduler.core.snapshot import JobKey, Listed, Snapshot
 from muster.scheduler.core.texts import insufficient_capacity
@@ -22,11 +23,21 @@ from muster.scheduler.core.victims import Search
 FINAL = {Waiting.NO_ROOM, Waiting.NEVER_FITS, Waiting.NODES_ABSENT, Waiting.NODES_SHUT}
 
 
+class Thorough(Round):
+    """A round that takes no short cut in the search for victims: it places, and never counts."""
+
+    def _is_hopeless(self, job: Listed) -> bool:
+        return False
+
+    def _counting(self, job: Listed, sites: Sites) -> None:
+        return None
+
+
 class JobByJob:
     """One round. moves and verdicts: as in a plan."""
 
     def __init__(self, snapshot: Snapshot, policy: Policy) -> None:
-        self.round = Round(snapshot, policy)
+        self.round = Thorough(snapshot, policy)
         self.verdicts: dict[JobKey, Verdict] = {}
         self._now, self._policy, self._aside = snapshot.now, policy, snapshot.set_aside
         self._waiting = sorted(snapshot.queued, key=lambda job: rank(job.state, policy))

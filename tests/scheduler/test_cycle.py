@@ -531,3 +531,98 @@ async def test_metrics_follow_what_was_written_and_name_no_job() -> None:
         for name in sample.labels
     }
     assert labels <= {"pool", "event", "outcome", "le"}
+
+
+# --- what was planned on the account of another decision ------------------------------------------
+
+
+async def test_nothing_after_a_refused_decision_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The room of the second is what the first one leaves beside it: without it, it is wrong."""
+    pool = Pool()
+    await pool.join("n1")
+    scheduler = pool.scheduler()
+    await pool.submit("low", resource={"priority": "low"})
+    await settle(scheduler)
+    await pool.launch("low")
+    await pool.submit("high", gpus=5, resource={"priority": "high"})
+    await pool.submit("beside", gpus=3, resource={"priority": "low"})
+    right, sent = batches._appends, []
+
+    def breaks(move: Move, *rest: object) -> object:
+        if any(one.job == ("t", "high") for one in move.decisions):
+            wrong = f.Unscheduled(cause=f.Withdrawal.NODE_GONE)
+            move = Move((*move.decisions[:-1], Decision(("t", "high"), wrong)))
+        found = right(move, *rest)  # type: ignore[arg-type]
+        sent.append(move)
+        return found
+
+    monkeypatch.setattr(batches, "_appends", breaks)
+    await settle(scheduler)
+    assert pool.events("preempted") == []
+    assert (await pool.state("beside")).phase is Phase.QUEUED
+    assert sent == []
+
+
+async def test_what_does_not_fit_into_a_batch_waits_for_the_next_with_all_after_it() -> None:
+    pool = Pool()
+    await pool.join("n1", "n2")
+    scheduler = pool.scheduler()
+    for name in ("low1", "low2"):
+        await pool.submit(name, resource={"priority": "low"})
+    await settle(scheduler)
+    await pool.launch("low1")
+    await pool.launch("low2")
+    cycle = scheduler.cycles[POOL]
+    await pool.submit("high", workers=2, gpus=5, resource={"priority": "high"})
+    await pool.submit("beside", gpus=3, resource={"priority": "low"})
+    await scheduler._read(await scheduler._open())
+    made = cycle._plan()
+    assert [len(move.decisions) for move in made.moves] == [3, 1]
+    for limit, moves in ((2, 1), (4, 1), (5, 2)):
+        cycle._limit = limit
+        batch = cycle._batch(made)
+        assert batch is not None
+        assert batch.moves == made.moves[:moves]
+        assert batch.record.remainder == 2 - moves
+
+
+async def test_the_room_of_a_beneficiary_that_gives_up_goes_to_the_next() -> None:
+    pool = Pool()
+    await pool.join("n1")
+    scheduler = pool.scheduler()
+    await pool.submit("low", resource={"priority": "low"})
+    await settle(scheduler)
+    await pool.launch("low")
+    await pool.submit("high", resource={"priority": "high"})
+    await pool.submit("next", resource={"priority": "low"})
+    await settle(scheduler)
+    await pool.release("low")
+    await settle(scheduler)
+    assert (await pool.state("next")).phase is Phase.QUEUED  # the room is high's until it starts
+    stop = f.StopRequested(by="u", request="r9")
+    await pool.write("high", stop, owner=Owner.ADMISSION)
+    if (await pool.state("high")).held:
+        await pool.release("high")
+    await settle(scheduler)
+    assert dict((await pool.state("next")).held) == {"n1": ("worker-0",)}
+
+
+async def test_a_node_that_never_frees_lets_its_beneficiary_be_planned_again() -> None:
+    pool = Pool()
+    await pool.join("n1")
+    scheduler = pool.scheduler()
+    await pool.submit("low", resource={"priority": "low"})
+    await settle(scheduler)
+    await pool.launch("low")
+    await pool.submit("high", resource={"priority": "high"})
+    await settle(scheduler)
+    pool.pass_by(600)
+    await settle(scheduler)
+    high = await pool.state("high")
+    assert (high.phase, dict(high.held)) == (Phase.QUEUED, {})
+    withdrawn = pool.events("unscheduled")[0].event.data.detail
+    assert withdrawn.cause is f.Withdrawal.VICTIM_OVERDUE
+    assert len(pool.events("preempted")) == 1  # nobody is told twice, and nobody else instead
+    await pool.join("n2")
+    await settle(scheduler)
+    assert dict((await pool.state("high")).held) == {"n2": ("worker-0",)}

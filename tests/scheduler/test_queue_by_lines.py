@@ -5,10 +5,12 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muster.domain.state import JobState
+from muster.scheduler.core import victims
 from muster.scheduler.core.plan import plan
 from muster.scheduler.core.policy import Policy
 from muster.scheduler.core.snapshot import Snapshot
@@ -64,6 +66,19 @@ def crowd(dice: Random) -> list[JobState]:
 @settings(max_examples=400, deadline=None)
 @given(seeds, policies)
 def test_a_long_queue_of_few_shapes(seed: int, policy: Policy) -> None:
+    crowded(seed, policy)
+
+
+@settings(max_examples=300, deadline=None)
+@given(seeds)
+def test_victims_found_by_counting_are_those_found_by_placing(seed: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(victims, "EXACT", 0)
+        crowded(seed, Policy())
+
+
+def crowded(seed: int, policy: Policy) -> None:
+    """Check it in a pool in which jobs run already."""
     dice = Random(seed)
     nodes = [node(f"n{i}", dice.randint(1, 6)) for i in range(dice.randint(0, 4))]
     free = {one.node: one.shape.gpus for one in nodes}

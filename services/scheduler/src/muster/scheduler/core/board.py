@@ -164,8 +164,10 @@ class Board:
     def _freed_on(self, node: str, without: frozenset[JobKey]) -> Left:
         claims = self._claims[node]
         known = self._freed.setdefault(node, {})
-        concerned = (job for key, claim in claims.items() for job in (key, *claim.waits))
-        gone = frozenset(job for job in concerned if job in without)
+        gone = frozenset(claims.keys() & without)
+        for claim in claims.values():
+            if claim.waits:
+                gone |= claim.waits & without
         if gone not in known:
             known[gone] = self._after(node, claims, gone)
         return known[gone]

@@ -6,7 +6,7 @@ The one place where the doors of a line are decided. Knows the board; moves noth
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from muster.domain.demand import ResourceClass, StabilityLevel
 from muster.domain.nodes import NodeState
@@ -85,9 +85,10 @@ class Ground:
             self._steady[level] = frozenset(names)
         return self._steady[level]
 
-    def at_best(self, state: JobState, top: Level) -> Sites:
+    def at_best(self, state: JobState, top: Level, leaving: Container[JobKey]) -> Sites:
         """Return the nodes as they would be if all were gone who leave or may be sent off, up to
-        a level: more room than any search can find."""
+        a level: more room than any search can find. leaving: told to in this round, among others.
+        """
         avoided, blocked = self.fitting.avoided_by(state), self._snapshot.blocked(state)
         holders = self._memory.holders
 
@@ -96,7 +97,8 @@ class Ground:
 
         def free(node: str) -> Room:
             there = self._board.claimants(node)
-            return self._board.free(node, frozenset(k for k in there if holders.may_go(k, top)))
+            gone = frozenset(k for k in there if k in leaving or holders.may_go(k, top))
+            return self._board.free(node, gone)
 
         key = "best", doors_of(state.demand, self._policy), avoided, blocked, top
         return self._selections.get(Wanted(key, opens, free, among=among(state.demand)))

@@ -7,7 +7,7 @@ and `_commit` is the one place where a placement becomes a decision.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from muster.domain.causes import EvictionCause
 from muster.domain.demand import Role
@@ -131,6 +131,7 @@ class Round:
                 self.stock.drop(job.key)
                 self.exits.gone(job)
             case Preempted():
+                self.ground.touch(self.board.nodes_of(job.key))
                 self.exits.leaves(job, fact.grace_s)
                 self.ledger.leave(job.key)
             case _:
@@ -198,8 +199,7 @@ class Round:
 
         Nobody is sent off for a job that has a place without: it then takes what it avoids.
         """
-        best = self.ground.at_best(job.state, self.exits.reaches(job))
-        if not could_hold(job.state.demand.roles, best.every):
+        if self._is_hopeless(job):
             return Search.NO_WAY
         sites = self.ground.open_to(job.state)
         for bid in self.rights.bids(job.state):
@@ -208,6 +208,12 @@ class Round:
             if way is not None:
                 return self._go(job, way, bid)
         return Search.NO_WAY
+
+    def _is_hopeless(self, job: Listed) -> bool:
+        """Tell whether there is too little room even if all were gone who might ever go."""
+        exits = self.exits
+        best = self.ground.at_best(job.state, exits.reaches(job), exits.leaving)
+        return not could_hold(job.state.demand.roles, best.every)
 
     def _go(self, job: Listed, way: Way, bid: Bid) -> Search:
         if way.has_victims and job.state.avoid:
@@ -246,11 +252,8 @@ class Round:
         def lawful(gone: Sequence[Candidate]) -> bool:
             return not self._too_deep(job, gone, bid)
 
-        def counted() -> Tally:
-            return self._tally(job, sites)
-
         useful = [one for one in candidates if self._is_useful(job, one, sites)]
-        nodes_of, policy = self.board.nodes_of, self.policy
+        nodes_of, policy, counted = self.board.nodes_of, self.policy, self._counting(job, sites)
         for _ in range(LAWFUL_TRIES):
             way = find_way(
                 useful, fits, nodes_of, policy.max_singles, lawful, policy.max_placements, counted
@@ -261,13 +264,14 @@ class Round:
             useful = [one for one in useful if one.key not in deep]
         return None
 
-    def _tally(self, job: Listed, sites: Sites) -> Tally:
-        """Return a count of how many workers of a gang have a place."""
+    def _counting(self, job: Listed, sites: Sites) -> Callable[[], Tally] | None:
+        """Return how to count the workers of a gang that have a place."""
         how, rooms = self.how(job.state), sites.every
         part = domain_in(rooms, how)
         asked = [Asked(role, of_role(role)) for role in job.state.demand.roles if role.replicas]
         exact = not (self.ledger.active or self.stock.active)
-        return Tally(asked, rooms, self.board.free, self.board.nodes_of, part, exact=exact)
+        board = self.board
+        return lambda: Tally(asked, rooms, board.free, board.nodes_of, part, exact=exact)
 
     def _is_useful(self, job: Listed, one: Candidate, sites: Sites) -> bool:
         """Tell whether the going of a job gives room on a node, or in the tenant's share."""

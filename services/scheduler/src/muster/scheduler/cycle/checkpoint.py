@@ -26,6 +26,7 @@ from muster.log import EventLog, Recorded
 from muster.scheduler.core.runtimes import Histogram, Kind, Runtimes
 from muster.scheduler.core.snapshot import Eviction
 from muster.scheduler.cycle.fold import Fold
+from muster.scheduler.cycle.kept import Written, written
 
 FORMAT = 2
 
@@ -62,8 +63,8 @@ def _content(fold: Fold, last: Recorded, position: int) -> dict[str, Any]:
         "format": FORMAT,
         "pools": sorted(fold.only),
         "position": position,
-        "last": _packed(last, None),
-        "items": [_packed(recorded, stay) for recorded, stay in fold.items()],
+        "last": _packed(written(last), None),
+        "items": [_packed(one, stay) for one, stay in fold.items()],
         "signs": {name: pool.sign for name, pool in fold.pools.items()},
         "epoch_heads": {name: pool.epoch_head for name, pool in fold.pools.items()},
         "runtimes": {name: list(pool.runtimes.packed()) for name, pool in fold.pools.items()},
@@ -82,14 +83,14 @@ def _evicted(item: Sequence[Any]) -> Eviction:
     return Eviction(datetime.fromisoformat(at), (tenant, job), by, EvictionCause(cause), void)
 
 
-def _packed(recorded: Recorded, stay: int | None) -> dict[str, Any]:
+def _packed(one: Written, stay: int | None) -> dict[str, Any]:
     return {
-        "seq": recorded.seq,
-        "head": recorded.head,
-        "at": recorded.at.isoformat(),
+        "seq": one.seq,
+        "head": one.head,
+        "at": one.at,
         "stay": stay,
-        "subject": recorded.event.subject,
-        "event": recorded.event.to_bytes().decode(),
+        "subject": one.subject,
+        "event": one.body,
     }
 
 

@@ -24,7 +24,7 @@ from muster.scheduler.core.jobs import JobKey, key_of, line_of
 from muster.scheduler.core.memory import Memory
 from muster.scheduler.core.runtimes import UNTAUGHT, Runtimes
 from muster.scheduler.core.snapshot import Eviction, LastRound, Snapshot
-from muster.scheduler.cycle.kept import Kept, Shelf
+from muster.scheduler.cycle.kept import Kept, Shelf, Written, written
 
 EVICTIONS = 10_000
 """So many evictions of a pool are remembered, for the guards against going round in circles."""
@@ -248,9 +248,9 @@ class Fold:
             if led is not None:
                 led.epoch_head = item.seq
 
-    def items(self) -> Iterator[tuple[Recorded, int | None]]:
+    def items(self) -> Iterator[tuple[Written, int | None]]:
         """Yield what would make the same fold again, if taken in this order."""
-        kept: list[tuple[Recorded, int | None]] = [(fact, None) for fact in self.facts.values()]
+        kept: list[tuple[Written, int | None]] = [(written(f), None) for f in self.facts.values()]
         for fold in self.pools.values():
             facts = (
                 fold.epoch,
@@ -260,6 +260,6 @@ class Fold:
                 *fold.nodes.values(),
                 *fold.stock.values(),
             )
-            kept += [(recorded, None) for recorded in facts if recorded]
-            kept += [(one.recorded, one.stay) for one in fold.jobs.values()]
+            kept += [(written(recorded), None) for recorded in facts if recorded]
+            kept += [(one.written(), one.stay) for one in fold.jobs.values()]
         return iter(sorted(kept, key=lambda one: one[0].seq))

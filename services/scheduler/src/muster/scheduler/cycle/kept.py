@@ -9,6 +9,7 @@ from __future__ import annotations
 import zlib
 from collections import OrderedDict
 from datetime import datetime
+from typing import NamedTuple
 
 from muster.contracts.events import read_event
 from muster.log import Recorded
@@ -19,6 +20,23 @@ AT_HAND = 2048
 
 _ENOUGH = 3
 """Level of compression: the field names that all share go, little else is worth the time."""
+
+
+class Written(NamedTuple):
+    """An event as text, with where it stands in the log."""
+
+    seq: int
+    head: int
+    at: str
+    subject: str
+    body: str
+
+
+def written(recorded: Recorded) -> Written:
+    """Return an event as text."""
+    event = recorded.event
+    body = event.to_bytes().decode()
+    return Written(recorded.seq, recorded.head, recorded.at.isoformat(), event.subject, body)
 
 
 class Kept(Waiter):
@@ -50,6 +68,12 @@ class Kept(Waiter):
         """See Waiter."""
         return Listed(self.recorded.job, self.seq, self.stay)
 
+    def written(self) -> Written:
+        """Return the event as text, without parsing it."""
+        if self._recorded is not None:
+            return written(self._recorded)
+        return self._shelf.text(self._packed, self.seq)
+
     def pack(self) -> None:
         """Take as little room as can be."""
         if self._recorded is not None:
@@ -68,6 +92,8 @@ class Shelf:
         """Note that a job is at hand."""
         self._at_hand[kept.key] = kept
         self._at_hand.move_to_end(kept.key)
+        if len(self._at_hand) > 2 * AT_HAND:
+            self.tidy()
 
     def drop(self, kept: Kept) -> None:
         """Forget a job that is no longer queued."""
@@ -81,17 +107,21 @@ class Shelf:
 
     def pack(self, recorded: Recorded) -> bytes:
         """Return an event as bytes that only this shelf can read."""
-        event = recorded.event
-        head = f"{recorded.seq} {recorded.at.isoformat()} {event.subject}\n".encode()
-        text = head + event.to_bytes()
+        one = written(recorded)
+        text = f"{one.seq} {one.at} {one.subject}\n{one.body}".encode()
         self._common = self._common or text
         packer = zlib.compressobj(_ENOUGH, wbits=-15, zdict=self._common)
         return packer.compress(text) + packer.flush()
 
     def unpack(self, packed: bytes, head: int) -> Recorded:
         """Return the event again."""
+        one = self.text(packed, head)
+        event = read_event(one.subject, one.body.encode())
+        return Recorded(event, one.seq, datetime.fromisoformat(one.at), head)
+
+    def text(self, packed: bytes, head: int) -> Written:
+        """Return the event as text."""
         text = zlib.decompressobj(wbits=-15, zdict=self._common).decompress(packed)
-        first, _, body = text.partition(b"\n")
-        seq, at, subject = first.decode().split(" ")
-        event = read_event(subject, body)
-        return Recorded(event, int(seq), datetime.fromisoformat(at), head)
+        first, _, body = text.decode().partition("\n")
+        seq, at, subject = first.split(" ")
+        return Written(int(seq), head, at, subject, body)
