@@ -23,7 +23,7 @@ from muster.domain.errors import Permanent, Temporary
 NOT_NOW, REFUSED = "Muster-Not-Now", "Muster-Refused"
 """Headers of a reply that is no answer: ask again, or do not. The body says why."""
 
-TRY_S = 3.0
+TRY_S = 5.0
 """So long for one who answers; then another one is asked."""
 NOBODY_S = 1.0
 """So long it is looked whether somebody comes up who could answer."""

@@ -34,7 +34,7 @@ from muster.log import Recorded, Unreadable
 from muster.log.jetstream import JetStreamLog
 
 ANSWER_S = 15.0
-QUERY_S = 8.0
+QUERY_S = 15.0
 FOLLOW_S = 1.0
 
 

@@ -40,7 +40,7 @@ class GatewaySettings(BaseSettings):
         default=2.0, gt=0, description="Wait for the log before the archive answers."
     )
     plan_s: float = Field(
-        default=8.0, gt=0, description="Wait for a scheduler's answer to a question."
+        default=15.0, gt=0, description="Wait for a scheduler's answer to a question."
     )
     follow_s: float = Field(default=0.02, gt=0, le=60, description="Between two looks at the log.")
     follow_wait_s: float = Field(default=1.0, ge=0, description="One look at the log at most.")

@@ -22,6 +22,7 @@ from muster.domain.waiting_words import in_general, why
 from muster.scheduler.core import texts
 from muster.scheduler.core.doors import Shut, is_there, serves, shut
 from muster.scheduler.core.fitting import Fitting
+from muster.scheduler.core.memory import Memory
 from muster.scheduler.core.placement import Shortfall
 from muster.scheduler.core.plan import plan
 from muster.scheduler.core.policy import Policy
@@ -41,8 +42,8 @@ def explain(snapshot: Snapshot, job: JobKey, policy: Policy) -> Explanation:
     return explain_by(plan(snapshot, policy), job)
 
 
-def explain_by(made: Plan, job: JobKey) -> Explanation:
-    """Explain one job by a plan that is already made. Raises KeyError."""
+def explain_by(made: Plan, job: JobKey, memory: Memory | None = None) -> Explanation:
+    """Explain one job by a plan that is already made. Raises KeyError. memory: see `remedies`."""
     listed = made.snapshot.job(job)
     if listed is None:
         raise KeyError(job)
@@ -52,13 +53,13 @@ def explain_by(made: Plan, job: JobKey) -> Explanation:
     if verdict is None or is_declined(made, job):
         return _decided(made, listed, verdict)
     if verdict.why is Waiting.NOT_REACHED:
-        verdict = _if_reached(made, job) or verdict
-    return _waits(made, listed, verdict)
+        verdict = _if_reached(made, job, memory) or verdict
+    return _waits(made, listed, verdict, memory)
 
 
-def _if_reached(made: Plan, job: JobKey) -> Verdict | None:
+def _if_reached(made: Plan, job: JobKey, memory: Memory | None) -> Verdict | None:
     """Return what a round would say that begins with a job; None if it would place it."""
-    begun = plan(replace(made.snapshot, cursor=job), made.policy)
+    begun = plan(replace(made.snapshot, cursor=job, memory=memory), made.policy)
     return begun.verdicts.get(job)
 
 
@@ -89,9 +90,9 @@ def is_placed(made: Plan, job: JobKey) -> bool:
 # --- a job that waits ----------------------------------------------------------------------------
 
 
-def _waits(made: Plan, job: Listed, verdict: Verdict) -> Explanation:
+def _waits(made: Plan, job: Listed, verdict: Verdict, memory: Memory | None) -> Explanation:
     notes = list(_notes(made, job.state, verdict))
-    helps = remedies(made, job, verdict)
+    helps = remedies(made, job, verdict, memory)
     told = why_of(made, job, verdict)
     return Explanation(
         tenant=job.state.tenant,

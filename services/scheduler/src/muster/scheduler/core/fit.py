@@ -14,6 +14,7 @@ from muster.domain.spec import JobSpec
 from muster.domain.state import JobState
 from muster.domain.waiting import Explanation, Fit, FitOutcome, Victim
 from muster.scheduler.core.explain import explain_by, is_declined
+from muster.scheduler.core.memory import Memory
 from muster.scheduler.core.rank import lost_work
 from muster.scheduler.core.remedies import move_of
 from muster.scheduler.core.snapshot import JobKey
@@ -38,10 +39,15 @@ def tried(tenant: str, user: str, spec: JobSpec, at: datetime) -> JobState:
     return evolve(evolve(None, submitted, at), f.Admitted(), at)
 
 
-def fit_of(made: Plan, job: JobKey, explained: Explanation | None = None) -> Fit:
+def fit_of(
+    made: Plan,
+    job: JobKey,
+    explained: Explanation | None = None,
+    memory: Memory | None = None,
+) -> Fit:
     """Return what a plan does with a queued job. Raises KeyError for a job it does not know.
 
-    explained: the explanation, where there is one already.
+    explained: the explanation, where there is one already. memory: see `remedies`.
     """
     listed = made.snapshot.job(job)
     if listed is None:
@@ -55,7 +61,7 @@ def fit_of(made: Plan, job: JobKey, explained: Explanation | None = None) -> Fit
             outcome=outcome,
             gpus=gpus,
             workers=workers,
-            explanation=explained or explain_by(made, job),
+            explanation=explained or explain_by(made, job, memory),
         )
     scheduled = _scheduled(move, job)
     return Fit(

@@ -19,6 +19,7 @@ from muster.domain.state import JobState
 from muster.domain.waiting import Help, HelpKind
 from muster.scheduler.core import texts
 from muster.scheduler.core.clocks import instants
+from muster.scheduler.core.memory import Memory
 from muster.scheduler.core.plan import plan
 from muster.scheduler.core.snapshot import JobKey, Listed, Snapshot
 from muster.scheduler.core.verdicts import Move, Plan, Verdict, Waiting
@@ -29,11 +30,16 @@ SHOWN = 5
 HIGHEST = 99
 
 
-def remedies(made: Plan, job: Listed, verdict: Verdict) -> tuple[Help, ...]:
-    """Return what would help a job that waits, the surest first."""
+def remedies(
+    made: Plan, job: Listed, verdict: Verdict, memory: Memory | None = None
+) -> tuple[Help, ...]:
+    """Return what would help a job that waits, the surest first.
+
+    memory: of trials alone, so that each begins with what the one before has found.
+    """
     if verdict.why not in _TRIED:
         return ()
-    trial = _Trial(made, job)
+    trial = _Trial(made, job, memory or Memory())
     found = [
         *_in_time(trial),
         *_opened(trial),
@@ -63,7 +69,7 @@ _TRIED = frozenset(
 class _Trial:
     """A pool in which something else is tried each time."""
 
-    def __init__(self, made: Plan, job: Listed) -> None:
+    def __init__(self, made: Plan, job: Listed, memory: Memory) -> None:
         self.job, self.policy, self.now = job, made.policy, made.snapshot.now
         ahead: list[JobKey] = []
         for waiter, _ in islice(made.verdicts.ordered(), TRIAL_QUEUE):
@@ -71,7 +77,7 @@ class _Trial:
                 break
             ahead.append(waiter.key)
         book = made.snapshot.book.narrowed({*ahead, job.key})
-        self.snapshot = replace(made.snapshot, jobs=book, cursor=None)
+        self.snapshot = replace(made.snapshot, jobs=book, cursor=None, memory=memory)
 
     def move(self, snapshot: Snapshot) -> Move | None:
         """Return the move that would place the job; None if nothing would."""

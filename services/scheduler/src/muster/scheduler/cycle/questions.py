@@ -29,6 +29,7 @@ from muster.domain.whatif import WhatIf, read_all
 from muster.runtime.service import Aside, at_once
 from muster.scheduler.core.explain import explain_by, explain_state
 from muster.scheduler.core.fit import fit_of, tried
+from muster.scheduler.core.memory import Memory
 from muster.scheduler.core.plan import plan
 from muster.scheduler.core.policy import Policy
 from muster.scheduler.core.snapshot import JobKey, Snapshot
@@ -38,7 +39,6 @@ from muster.scheduler.cycle.fold import PoolFold
 
 FRESH_S = 1.0
 """So long a plan may be told of while nothing has happened in its pool."""
-KNOWN_PLANS = 4
 BEHIND_S = 0.05
 
 
@@ -93,7 +93,9 @@ class Questions:
     def __init__(self, source: Source, policy: Policy, aside: Aside = at_once) -> None:
         self._source, self._policy, self._aside = source, policy, aside
         self._lock = asyncio.Lock()
-        self._plans: dict[Hashable, Plan] = {}
+        # as the rounds have theirs: one for plans that are answered from, one for what is tried
+        self._memory, self._trials = Memory(), Memory()
+        self._known: tuple[Hashable, Plan] | None = None
 
     async def answer(self, question: Question) -> bytes:
         """Answer one question. Raises Temporary when this replica cannot answer it yet."""
@@ -166,25 +168,24 @@ class Questions:
         if changed is not None and queued:
             snapshot = with_job(snapshot, changed)
         made = self._plan(asked, snapshot, changed)
-        found = explain_by(made, job)
+        found = explain_by(made, job, self._trials)
         return _Found(found, fit_of(made, job, found) if queued else None)
 
     def _fitted(self, asked: _Asked, job: JobState) -> _Found:
         made = self._plan(asked, with_job(_imagined(asked), job), job)
-        return _Found(fit=fit_of(made, (job.tenant, job.job)))
+        return _Found(fit=fit_of(made, (job.tenant, job.job), memory=self._trials))
 
     def _plan(self, asked: _Asked, snapshot: Snapshot, changed: JobState | None) -> Plan:
         """Plan, or use the plan of the same question about the same state."""
-        if changed is not None:
-            return plan(snapshot, self._policy)
         key = (id(asked.pool), asked.version, asked.what_ifs)
-        known = self._plans.get(key)
-        if known is not None and _is_fresh(known, snapshot.now):
-            return known
-        self._plans.pop(key, None)
-        while len(self._plans) >= KNOWN_PLANS:
-            self._plans.pop(next(iter(self._plans)))
-        made = self._plans[key] = plan(snapshot, self._policy)
+        known = self._known if changed is None else None
+        if known is not None and known[0] == key and _is_fresh(known[1], snapshot.now):
+            return known[1]
+        # a plan lasts until the next one is made with the same memory
+        self._known = None
+        made = plan(replace(snapshot, memory=self._memory), self._policy)
+        if changed is None:
+            self._known = key, made
         return made
 
 
