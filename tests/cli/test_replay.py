@@ -283,6 +283,7 @@ TRACES = os.environ.get("MUSTER_TRACES")
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 @pytest.mark.skipif(not TRACES, reason="set MUSTER_TRACES to a folder of traces (docs/replay.md)")
 def test_a_published_trace_waits_as_long_as_another_replay_says() -> None:
     root = Path(TRACES or "") / "normalized"
