@@ -63,13 +63,13 @@ def crowd(dice: Random) -> list[JobState]:
     return jobs
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(seeds, policies)
 def test_a_long_queue_of_few_shapes(seed: int, policy: Policy) -> None:
     crowded(seed, policy)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(seeds)
 def test_victims_found_by_counting_are_those_found_by_placing(seed: int) -> None:
     with pytest.MonkeyPatch.context() as patch:

@@ -167,7 +167,7 @@ def _shortest_prefix(order: Sequence[Candidate], search: _Search) -> int | None:
     fits, step = search.fits, 1
     low, high = 0, sum(one.exit is Exit.LEAVES_ANYWAY for one in order) or 1
     if search.counted is not None:
-        least = _counted_prefix(order, high, search.counted())
+        least = _counted_prefix(order, search.counted())
         if least is None:
             return None
         low, high = least - 1, least
@@ -184,11 +184,11 @@ def _shortest_prefix(order: Sequence[Candidate], search: _Search) -> int | None:
     return high
 
 
-def _counted_prefix(order: Sequence[Candidate], first: int, tally: Tally) -> int | None:
+def _counted_prefix(order: Sequence[Candidate], tally: Tally) -> int | None:
     """Return how many of the first there must be at least, None if not even all may be enough."""
     for count, one in enumerate(order, start=1):
         tally.take(one.key)
-        if count >= first and tally.enough:
+        if tally.enough:
             return count
     return None
 
