@@ -41,20 +41,25 @@ PLAIN = {"fifo": "fifo", "fifo_skip": "backfill", "sjf": "sjf"}
 PUBLISHED = ("SRTF", "SRSF", "Tiresias_L", "Muri_S")
 
 
-def _default(**more: Any) -> Settings:
-    return Settings(**more)
+Make = Callable[[list[str]], Settings]
+"""Makes the settings of a policy, with changes of the scheduler's policy as `name=value`."""
 
 
-POLICIES: dict[str, Callable[[], Settings]] = {
-    **{name: lambda name=name: _plain(name) for name in PLAIN},  # type: ignore[misc]
-    "default": _default,
-    "default_limits": lambda: _default(limits=True),
-    "default_qos": lambda: _default(queueing=Queueing(resumes=True), round_every_s=HALF_HOUR),
+def _default(**more: Any) -> Make:
+    return lambda changes: Settings(policy=policy_with(changes), **more)
+
+
+def _plain(order: str) -> Make:
+    limits = order == "sjf"
+    return lambda changes: Settings(policy=policy_with([f"order={order}", *changes]), limits=limits)
+
+
+POLICIES: dict[str, Make] = {
+    **{name: _plain(name) for name in PLAIN},
+    "default": _default(),
+    "default_limits": _default(limits=True),
+    "default_qos": _default(queueing=Queueing(resumes=True), round_every_s=HALF_HOUR),
 }
-
-
-def _plain(order: str) -> Settings:
-    return Settings(policy=policy_with([f"order={order}"]), limits=order == "sjf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +70,7 @@ class Case:
     policy: str
     nodes: int | None
     jobs: int | None
+    changes: list[str]
 
 
 def measure(case: Case, root: Path) -> dict[str, Any]:
@@ -76,13 +82,14 @@ def measure(case: Case, root: Path) -> dict[str, Any]:
     workload = read(folder, nodes_file, cut)
     nodes = case.nodes or _for_load(workload.rows)
     workload = read(folder, nodes_file, Cut(jobs=case.jobs, nodes=nodes, one_class=one_class))
-    settings = POLICIES[case.policy]()
+    settings = POLICIES[case.policy](case.changes)
     found = document(Engine(workload, settings).run(), workload, settings, cut)
     starved, run = found["starvation"], found["run"]
     line = {
         "bench": "queue",
         "trace": f"philly{case.trace}",
         "policy": case.policy,
+        "changes": case.changes,
         "avg_jct_s": found["jct_s"]["all"]["mean"],
         "avg_queue_s": found["queue_s"]["all"]["mean"],
         "p95_queue_s": found["queue_s"]["all"]["p95"],
@@ -164,7 +171,7 @@ def cases(options: argparse.Namespace) -> Iterator[Case]:
     for nodes in options.nodes:
         for trace in sorted(options.traces, key=(3, 1, 4, 2).index):
             for policy in options.policies:
-                yield Case(trace, policy, nodes, options.jobs)
+                yield Case(trace, policy, nodes, options.jobs, options.set)
 
 
 def _nodes(text: str) -> int | None:
@@ -178,6 +185,7 @@ def main() -> int:
     parser.add_argument("--policies", nargs="+", choices=list(POLICIES), default=list(POLICIES))
     parser.add_argument("--nodes", type=_nodes, nargs="+", default=[NODES, None])
     parser.add_argument("--jobs", type=int, help="only the first so many of each trace")
+    parser.add_argument("--set", nargs="+", default=[], help="of the policy: reserve_max_s=86400")
     options = parser.parse_args()
     root = folder()
     if root is None:
