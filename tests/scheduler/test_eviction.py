@@ -8,6 +8,7 @@ import pytest
 
 from muster.domain import facts as f
 from muster.domain.causes import EvictionCause
+from muster.domain.demand import Locality, LocalityMode
 from muster.domain.nodes import NodeState
 from muster.domain.state import JobState
 from muster.scheduler.core.plan import plan
@@ -425,3 +426,32 @@ def test_a_debug_hold_may_be_evicted() -> None:
     holding = evolve(low("v", "n1", debug_hold_s=600), f.Succeeded(attempt=1), at(-5))
     assert holding.phase == "debug_holding"
     assert victims(decide([N1], [holding, high()])) == {"v"}
+
+
+# --- idle jobs are planned as absent -------------------------------------------------------------
+
+
+NEAR = Locality(mode=LocalityMode.PREFERRED, level="node")
+
+
+@pytest.mark.parametrize("locality", [NEAR, None], ids=["asked", "not asked"])
+def test_an_idle_job_does_not_keep_apart_a_gang_that_asks_to_be_near(
+    locality: Locality | None,
+) -> None:
+    jobs = [
+        low("i", "n1", gpus=4, kind="idle"),
+        low("other", "n3", gpus=4, kind="idle"),
+        low("sure", "n2", gpus=4, guarantee=True),
+        low("sure3", "n3", gpus=4, guarantee=True),
+        queued("gang", 2, 4, locality=locality),
+    ]
+    made = decide([N1, N2, N3], jobs)
+    assert victims(made) == ({"i"} if locality else set())
+    assert len(placements(made)["gang"]) == (1 if locality else 2)
+
+
+def test_an_idle_job_stays_where_free_room_is_as_good() -> None:
+    jobs = [low("i", "n1", gpus=4, kind="idle"), queued("gang", 2, 4, locality=NEAR)]
+    made = decide([N1, N2], jobs)
+    assert victims(made) == set()
+    assert set(placements(made)["gang"]) == {"n2"}

@@ -171,8 +171,46 @@ class Round:
         found = self._fit(job, self.ground.open_to(job.state))
         if isinstance(found, Shortfall):
             return found
-        self._commit(job, found, (), EVERYBODY)
+        way = self._nearer_way(job, found)
+        if way is None or self._go(job, way, EVERYBODY) is not Search.PLACED:
+            self._commit(job, found, (), EVERYBODY)
         return None
+
+    def _nearer_way(self, job: Listed, found: Placed) -> Way | None:
+        """Return a way on which a gang comes as near together as if there were no idle jobs.
+
+        Only for a job that says how near it would like to be, and only if free room is worse. The
+        idle jobs that go are those whose room it takes.
+        """
+        locality = job.state.demand.locality
+        if locality is None or job.state.demand.tier == 0:
+            return None
+        level, spread = locality.level, self._spread(found, locality.level)
+        idle = [one for one in self.exits.who_may_go(job, EVERYBODY) if one.level[0] == 0]
+        if spread == 1 or not idle:
+            return None
+        sites = self.ground.open_to(job.state)
+        ideal = self._fit(job, sites, frozenset(one.key for one in idle))
+        if isinstance(ideal, Shortfall) or self._spread(ideal, level) >= spread:
+            return None
+        best = self._spread(ideal, level)
+
+        def fits(gone: frozenset[JobKey]) -> Placed | Shortfall:
+            placed = self._fit(job, sites, gone)
+            if isinstance(placed, Shortfall) or self._spread(placed, level) <= best:
+                return placed
+            role = job.state.demand.roles[0]
+            return Shortfall(role, 0, role.replicas)
+
+        useful = [one for one in idle if self._is_useful(job, one, sites)]
+        policy = self.policy
+        return find_way(
+            useful, fits, self.board.nodes_of, policy.max_singles, None, policy.max_placements
+        )
+
+    def _spread(self, placed: Placed, level: str) -> int:
+        """Return over how many domains of a level a gang is spread."""
+        return len({domain_of(self.nodes[node], level) for node in placed})
 
     def short_of_quota(self, job: Listed) -> Short | None:
         """Return what the tenant has too little of, if that alone keeps a job out, room or not."""
@@ -327,6 +365,13 @@ class Round:
             self.rights.note(cause)
         self._apply(one.job, fact)
         return Decision(one.job.key, fact)
+
+
+def domain_of(node: NodeState, level: str) -> str:
+    """Return the domain in which a node is. One without the label is a domain of its own."""
+    if level == "zone":
+        return node.shape.zone
+    return node.shape.labels.get(level) or f"node {node.node}"
 
 
 def _both(one: Models | None, other: Models | None) -> Models | None:
