@@ -248,15 +248,13 @@ class _Default:
         growth = (self.fragments.of(kind.gpu_model, after) - before) / CARD
         scarce = self.prices.get(kind.gpu_model, 0.0) * (kind.free.milli - after.milli) / CARD
         left = after.milli / CARD
-        return math.floor(growth / STEP + 0.5) * STEP + SCARCE * scarce + LEFT * left
+        return math.floor(growth / STEP + 0.5) * STEP + scarce + LEFT * left
 
 
 STEP = 0.0351
 """Of the growth of fragments, in cards: smaller differences do not count."""
 LEFT = 1.25e-6
 """How much a card counts that is left on the node: of equals the fullest is taken."""
-SCARCE = 0.75
-"""How much a card of a model counts that the usual demand can only find there."""
 
 
 def usual(counts: Iterable[tuple[Need, frozenset[str] | None, int]]) -> tuple[Typical, ...]:
