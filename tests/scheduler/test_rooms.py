@@ -7,7 +7,7 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muster.scheduler.core.amounts import Room
+from muster.scheduler.core.amounts import Amounts, room
 from muster.scheduler.core.placement import place
 from muster.scheduler.core.rooms import Kind, Site, gathered
 from tests.scheduler.worlds import node, role
@@ -39,3 +39,8 @@ def test_room_that_changed_counts_as_if_it_had_always_been_so(seed: int) -> None
         entered.enter(one.node, one.free)
     assert place(roles, entered) == expected
     assert entered.every.names == gathered(after).every.names
+
+
+def test_no_shared_card_is_sure_on_a_node_that_shrank_below_its_use() -> None:
+    assert room(Amounts(gpus=0), (750,)).cards == (750,)
+    assert room(Amounts(gpus=-1), (750,)).cards == ()

@@ -138,7 +138,9 @@ class Room(NamedTuple):
 
 def room(amounts: Amounts, cards: tuple[int, ...] = ()) -> Room:
     """Return amounts as room."""
-    return Room(amounts.gpus, cards, amounts.cpus, amounts.memory, amounts.extended)
+    # of a node that shrank below its use no card is sure to be there
+    sure = cards if amounts.gpus >= 0 else ()
+    return Room(amounts.gpus, sure, amounts.cpus, amounts.memory, amounts.extended)
 
 
 def _merged(one: Extended, two: Extended, join: Callable[[int, int], int]) -> Extended:
