@@ -7,7 +7,7 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muster.scheduler.core.amounts import Amounts, room
+from muster.scheduler.core.amounts import Amounts, Room, room
 from muster.scheduler.core.placement import place
 from muster.scheduler.core.rooms import Kind, Site, gathered
 from tests.scheduler.worlds import node, role
