@@ -64,7 +64,7 @@ async def test_a_pool_at_rest_is_not_written_to() -> None:
     scheduler = pool.scheduler()
     await settle(scheduler)
     await pool.launch("a")
-    pool.pass_by(10)
+    pool.pass_by(Policy().reserve_after_s + 10)
     await settle(scheduler)
     before = await pool.log.end()
     for _ in range(500):

@@ -295,6 +295,47 @@ KINDS: dict[tuple[WhyCode, str], Words] = {
 }
 """Other words for a code, by its number `kind`."""
 
+_UNTIL = {
+    "limits": ("it starts by {until}", "最迟于 {until} 启动"),
+    "learned": (
+        "by what such jobs have taken it starts by {until}",
+        "根据同类任务的历史运行时长，预计于 {until} 前启动",
+    ),
+    "unknown": (
+        "nobody knows until when, as it waits for jobs without a limit on their run time",
+        "时间未知，因为它所等待的任务没有运行时长上限",
+    ),
+}
+
+
+def _kept(basis: str, until: tuple[str, str]) -> dict[tuple[WhyCode, str], Words]:
+    """Return the words about room that is kept: for whom, and for those behind."""
+    mine, theirs = WORDS[WhyCode.NO_ROOM], WORDS[WhyCode.RESERVED]
+    for_it = "; since {since} what becomes free on {nodes} node(s) is kept for it"
+    for_it_zh = "；自 {since} 起，{nodes} 个节点上释放的资源为其保留"
+    for_other = "there is room for it, but the room is kept for {by}, which stands before it"
+    for_other_zh = "有可用资源，但已为排在其前的 {by} 保留"
+    return {
+        (WhyCode.NO_ROOM, f"kept by {basis}"): replace(
+            mine,
+            en=f"{mine.en}{for_it}: {until[0]}",
+            zh=f"{mine.zh}{for_it_zh}：{until[1]}",
+            steady=f"{mine.steady}; room is kept for it since {{since}}",
+            steady_zh=f"{mine.steady_zh}；自 {{since}} 起为其保留资源",
+        ),
+        (WhyCode.RESERVED, f"kept by {basis}"): replace(
+            theirs,
+            en=f"{for_other} and has waited too long: {until[0]}",
+            zh=f"{for_other_zh}，其已等待过久：{until[1]}",
+            steady=f"{for_other} and has waited too long",
+            steady_zh=f"{for_other_zh}，其已等待过久",
+        ),
+    }
+
+
+for _basis, _until in _UNTIL.items():
+    KINDS |= _kept(_basis, _until)
+
 
 def why(code: WhyCode, **numbers: int | str) -> Why:
     """Fill in the sentence of a code. Raises KeyError when a number is missing."""
@@ -315,7 +356,7 @@ def _words(code: WhyCode, numbers: Mapping[str, int | str]) -> Words:
 _SPOKEN = frozenset({"why", "why_zh"})
 """Sentences within sentences: not for programs."""
 
-UNSTEADY = frozenset({"fits", "domain", "used"})
+UNSTEADY = frozenset({"fits", "domain", "used", "until", "nodes"})
 """Numbers that may be others in every round."""
 
 

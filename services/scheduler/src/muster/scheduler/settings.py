@@ -23,6 +23,8 @@ class SchedulerSettings(BaseSettings):
     checkpoints, 0 = none.
     order: of the queue: default, fifo, fifo_skip or sjf.
     age_s: one point of priority (1-99) is worth so many seconds of waiting in the queue.
+    reserve_after_s: after so long in the queue room is kept for a job that nothing but room keeps
+    back; reserve_max_s: for so long at a stretch while nobody knows until when, 0 = never.
     min_run_s, cool_down_s: how long a job runs before a higher one may evict it, and one that was
     evicted before. cycle_window_s: within so long nobody evicts the one for which it was evicted
     itself. max_evictions_per_minute: gangs of one pool, for jobs of higher priority. max_searches,
@@ -43,6 +45,8 @@ class SchedulerSettings(BaseSettings):
     checkpoint_s: float = Field(default=60.0, ge=0)
     order: Order = Order.DEFAULT
     age_s: int = Field(default=600, ge=0, le=86_400)
+    reserve_after_s: int = Field(default=600, ge=0, le=43_200)
+    reserve_max_s: int = Field(default=14_400, ge=0, le=604_800)
     min_run_s: int = Field(default=0, ge=0)
     cool_down_s: int = Field(default=0, ge=0)
     cycle_window_s: int = Field(default=3600, ge=0, le=86_400)
@@ -59,6 +63,8 @@ class SchedulerSettings(BaseSettings):
         return Policy(
             order=self.order,
             age_s=self.age_s,
+            reserve_after_s=self.reserve_after_s,
+            reserve_max_s=self.reserve_max_s,
             min_run_s=self.min_run_s,
             cool_down_s=self.cool_down_s,
             cycle_window_s=self.cycle_window_s,

@@ -72,6 +72,9 @@ def _needs(state: JobState) -> tuple[object, ...]:
         demand.locality,
         demand.tolerations,
         state.avoid,
+        # by when it is gone: who is gone in time may use room that is kept for another
+        (demand.max_runtime_s, demand.max_restarts - state.ledgers.restarts),
+        (demand.start_deadline_s, demand.grace_s, demand.debug_hold_s),
     )
 
 

@@ -31,6 +31,11 @@ class Taken(NamedTuple):
     amounts: Amounts
     slots: Mapping[int, int] = {}
 
+    @property
+    def milli(self) -> int:
+        """Return thousandths of all cards together."""
+        return self.amounts.gpus * CARD + sum(self.slots.values())
+
 
 @dataclass(frozen=True, slots=True)
 class Claim:
@@ -121,6 +126,20 @@ class Board:
         for node in self._known(job):
             # replaced, never changed: forks share what they have not replaced
             self._claims[node] = {**self._claims[node], job: Claim(taken[node], waits)}
+            self._forget(node)
+
+    def claim_later(
+        self, job: JobKey, amounts: Mapping[str, Taken], waits: frozenset[JobKey]
+    ) -> None:
+        """Enter what a job will have when all of many others are gone.
+
+        The same as `claim` once these have their claims. On each node only those are looked at who
+        are there: whether the others are gone makes no difference to it.
+        """
+        self._nodes[job] = tuple(sorted(amounts))
+        for node in self._known(job):
+            here = waits.intersection(self._claims[node])
+            self._claims[node] = {**self._claims[node], job: Claim(amounts[node], here)}
             self._forget(node)
 
     def drop(self, job: JobKey) -> None:
@@ -228,6 +247,8 @@ def _use(claims: Iterable[Claim]) -> _Use:
 
 def _peak(claims: Mapping[JobKey, Claim], without: frozenset[JobKey]) -> _Use:
     staying = {job: claim for job, claim in claims.items() if job not in without}
+    if not any(claim.waits for claim in staying.values()):
+        return _use(staying.values())
     waiters = {job: c.waits - without for job, c in staying.items() if c.waits - without}
     if not waiters or len(waiters) > EXACT_WAITERS:
         return _use(staying.values())

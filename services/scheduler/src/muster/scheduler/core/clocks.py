@@ -32,6 +32,11 @@ def instants(snapshot: Snapshot, policy: Policy) -> Iterator[datetime]:
     yield from guards_end(snapshot.evictions, policy)
 
 
+def earlier(one: datetime | None, other: datetime | None) -> datetime | None:
+    """Return the first of two instants, either of which may be missing."""
+    return min((at for at in (one, other) if at is not None), default=None)
+
+
 def instants_of(job: Listed, policy: Policy) -> Iterator[datetime]:
     """Yield the instants at which something about one that holds nodes changes by itself."""
     state = job.state

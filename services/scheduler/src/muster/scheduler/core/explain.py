@@ -28,6 +28,7 @@ from muster.scheduler.core.plan import plan
 from muster.scheduler.core.policy import Policy
 from muster.scheduler.core.quota import Short
 from muster.scheduler.core.remedies import remedies
+from muster.scheduler.core.shadow import Reservation
 from muster.scheduler.core.snapshot import JobKey, Listed, Snapshot, is_hold
 from muster.scheduler.core.stock import Scarce
 from muster.scheduler.core.upkeep import awaited_by
@@ -124,9 +125,23 @@ def why_of(made: Plan, job: Listed, verdict: Verdict) -> Why:
             return why(code, **_stock(verdict.stock))
         case Waiting.QUOTA if verdict.quota is not None:
             return why(code, **_shares(verdict.quota))
+        case Waiting.RESERVED if verdict.kept is not None:
+            return why(code, **_kept(verdict.kept))
+        case Waiting.NO_ROOM if verdict.kept is not None and verdict.kept.job == job.key:
+            return why(code, **_amounts(job.state, verdict.short), **_kept(verdict.kept))
     far = verdict.short is not None and verdict.short.level is not None
     kind = {"kind": "domain"} if far and code is WhyCode.NEVER_FITS else {}
     return why(code, **_amounts(job.state, verdict.short), **kind)
+
+
+def _kept(kept: Reservation) -> dict[str, int | str]:
+    return {
+        "kind": f"kept by {kept.shadow.basis.name.lower()}",
+        "by": kept.job[1],
+        "since": texts.clock(kept.since),
+        "until": texts.clock(kept.until) if kept.until else "-",
+        "nodes": len(kept.shadow.placement),
+    }
 
 
 def _shares(short: Short) -> dict[str, int | str]:

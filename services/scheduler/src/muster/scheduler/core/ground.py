@@ -12,7 +12,7 @@ from muster.domain.demand import ResourceClass, StabilityLevel
 from muster.domain.nodes import NodeState
 from muster.domain.state import JobState
 from muster.scheduler.core.amounts import NOTHING, Room, room
-from muster.scheduler.core.board import Board
+from muster.scheduler.core.board import NOBODY, Board
 from muster.scheduler.core.doors import second_choice, shut
 from muster.scheduler.core.fitting import Fitting, among, doors_of
 from muster.scheduler.core.jobs import JobKey
@@ -46,8 +46,13 @@ class Ground:
         """Note that the board has changed there."""
         self._memory.touch(nodes)
 
-    def open_to(self, state: JobState, *, avoiding: bool = True) -> Sites:
-        """Return the nodes that a job may use now; not avoiding: those it should avoid too."""
+    def open_to(
+        self, state: JobState, *, avoiding: bool = True, but_for: frozenset[JobKey] = NOBODY
+    ) -> Sites:
+        """Return the nodes that a job may use now; not avoiding: those it should avoid too.
+
+        but_for: jobs that do not count.
+        """
         avoided = self.fitting.avoided_by(state) if avoiding else frozenset[str]()
         blocked, steady = self._snapshot.blocked(state), self._steady_for(state)
 
@@ -59,11 +64,14 @@ class Ground:
         def second(node: NodeState) -> bool:
             return second_choice(node, state)
 
+        def left(node: str) -> Room:
+            return self._board.free(node, but_for)
+
         doors = doors_of(state.demand, self._policy)
-        spotty = state.demand.tier < 2
-        key = "open", doors, avoided, blocked, frozenset(state.avoid), spotty, steady
+        avoids, spotty = frozenset(state.avoid), state.demand.tier < 2
+        key = "open", but_for, doors, avoided, blocked, avoids, spotty, steady
         names = among(state.demand)
-        return self._selections.get(Wanted(key, opens, self._board.free, second, names))
+        return self._selections.get(Wanted(key, opens, left, second, names))
 
     def _steady_for(self, state: JobState) -> frozenset[str] | None:
         """Return the nodes that are steady enough for an idle job, as they are when a round first

@@ -64,9 +64,19 @@ def line_of(state: JobState, tenant: TenantView | None = None) -> LineKey:
         (nodes.type, nodes.nodes) if nodes else None,
         (near.mode, near.level) if near else None,
         tuple((taint.key, taint.value) for taint in demand.tolerations),
-        (demand.zone, demand.stability_level, demand.max_runtime_s),
+        (demand.zone, demand.stability_level, _limits(state)),
         (state.avoid, state.since) if state.avoid else None,
     )
+
+
+def _limits(state: JobState) -> tuple[int, ...]:
+    """Return all that says by when a job is gone for certain; nothing if nothing does."""
+    demand = state.demand
+    if demand.max_runtime_s is None:
+        return ()
+    restarts = demand.max_restarts - state.ledgers.restarts
+    once = (demand.max_runtime_s, demand.start_deadline_s, demand.grace_s, demand.debug_hold_s)
+    return *once, restarts
 
 
 def role_shape(role: Role) -> tuple[object, ...]:

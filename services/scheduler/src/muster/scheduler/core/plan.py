@@ -25,12 +25,16 @@ def plan(snapshot: Snapshot, policy: Policy) -> Plan:
         if not queue.go_through():
             break
     queue.decline()
+    queue.round.keeper.lift()
     return Plan(
         snapshot=snapshot,
         policy=policy,
         moves=tuple(queue.round.moves),
         verdicts=queue.verdicts,
         board=queue.round.board,
-        next_at=clocks.next_at(snapshot, policy, queue.round.next_instant),
+        next_at=clocks.earlier(
+            clocks.next_at(snapshot, policy, queue.round.next_instant), queue.round.keeper.change
+        ),
         cursor=queue.cursor,
+        reservation=queue.round.keeper.reservation,
     )

@@ -26,6 +26,9 @@ class Order(StrEnum):
 class Policy:
     """order: of the queue. age_s: one point of priority is worth so many seconds of waiting in it.
 
+    reserve_after_s: after so long in the queue room is kept for a job that nothing else keeps back;
+    reserve_max_s: for so long at a stretch while nobody knows until when, 0 = never.
+
     min_run_s: so long a job runs before a higher one may evict it; cool_down_s: the same for a
     job that was evicted before. Idle jobs have no such protection.
     cycle_window_s: within so long nobody evicts the one for which it was evicted itself, directly
@@ -46,6 +49,8 @@ class Policy:
 
     order: Order = Order.DEFAULT
     age_s: int = 600
+    reserve_after_s: int = 600
+    reserve_max_s: int = 14_400
     min_run_s: int = 0
     cool_down_s: int = 0
     cycle_window_s: int = 3600

@@ -6,6 +6,7 @@ Asks the round; decides only who is asked next, and when the round has done enou
 
 from __future__ import annotations
 
+from dataclasses import replace
 from heapq import heapify, heappop, heappush
 
 from muster.domain.demand import ResourceClass
@@ -50,7 +51,7 @@ class Queue:
         self._budget = Budget(made)
         self._shapes: dict[LineKey, Shape] = {}
         self._never: dict[Shape, Verdict | None] = {}
-        self._no_room: dict[Shape, Verdict] = {}
+        self._no_room: dict[tuple[Shape, bool], Verdict] = {}
         self._no_way: dict[Wish, Level] = {}
 
     # --- whose turn it is ----------------------------------------------------------------------
@@ -59,6 +60,7 @@ class Queue:
         """Place whom it can, first in line first; tell whether to go through them again."""
         self._no_room.clear()
         self._no_way.clear()
+        self.round.keeper.begin()
         before = len(self.round.moves)
         resume = self._resume_at()
         self._budget.begin(sweeping=resume is not None)
@@ -71,6 +73,8 @@ class Queue:
             assert standing.waiter is not None
             job = standing.waiter.read()
             verdict = self._verdict(job, standing.line.key)
+            if verdict is not None:
+                verdict = self._keep_room(job, verdict)
             if verdict is None:
                 self.verdicts.placed.add(job.key)
             elif self.round.rights.has_past(job.key):
@@ -120,6 +124,15 @@ class Queue:
                 return
             standing.turn += 1
 
+    def _keep_room(self, job: Listed, verdict: Verdict) -> Verdict:
+        """Let room be kept for a job that lacks nothing else."""
+        if verdict.short is None or verdict.why not in _LACK_ROOM:
+            return verdict
+        keeper = self.round.keeper
+        keeper.consider(job)
+        mine = job.key in keeper.kept
+        return replace(verdict, kept=keeper.reservation) if mine else verdict
+
     # --- the verdict ---------------------------------------------------------------------------
 
     def _verdict(self, job: Listed, line: LineKey) -> Verdict | None:
@@ -131,7 +144,8 @@ class Queue:
         shape = self._shapes[line]
         if (never := self._never.get(shape)) is not None:
             return never
-        known = self._no_room.get(shape)
+        room = shape, self.round.keeper.spares(job.state)
+        known = self._no_room.get(room)
         if known is not None and self._is_final(job, shape):
             return known
         if self.round.size >= self._policy.max_decisions:
@@ -145,7 +159,7 @@ class Queue:
             short = self.round.place_free(job)
             if short is None:
                 return None
-            known = self._no_room[shape] = self._what_is_missing(job, short)
+            known = self._no_room[room] = self._what_is_missing(job, short)
         return self._by_eviction(job, shape, known)
 
     def _shape(self, state: JobState) -> Shape:
@@ -166,6 +180,8 @@ class Queue:
         return self._never[shape]
 
     def _what_is_missing(self, job: Listed, short: Shortfall) -> Verdict:
+        if self.round.is_kept_out(job):
+            return Verdict(Waiting.RESERVED, short, kept=self.round.keeper.reservation)
         if short.level is not None:
             return Verdict(Waiting.NO_DOMAIN, short)
         quota = self.round.short_of_quota(job)
@@ -240,8 +256,14 @@ class Queue:
 _FOR_ROOM = frozenset({Waiting.NO_ROOM, Waiting.NO_DOMAIN, Waiting.NODES_SHUT, Waiting.NOT_REACHED})
 """Verdicts of a job that nobody may pass where the order is strict: one that never fits may be."""
 
+_LACK_ROOM = frozenset(
+    {Waiting.NO_ROOM, Waiting.NO_DOMAIN, Waiting.EVICTION_LIMIT, Waiting.NOT_REACHED}
+)
+"""Verdicts of jobs that would start if they had room, as far as is known."""
+
 _FINAL = frozenset(
     {
+        Waiting.RESERVED,
         Waiting.NO_ROOM,
         Waiting.NO_DOMAIN,
         Waiting.NEVER_FITS,

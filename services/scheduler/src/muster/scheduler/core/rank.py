@@ -3,8 +3,8 @@
 The place in line is a constant of a queue entry: a job stands as if it had come `age_s` earlier for
 each point of its priority. So nobody's place changes by the mere passing of time, and of a job of
 priority p none that came more than (99 - p) * age_s after it stands before it, unless it has a
-guarantee or is of a higher tier. Of jobs of one line the longest in the queue comes first: a round
-only compares the heads of lines.
+guarantee or a share left, or is of a higher tier. Of jobs of one line the longest in the queue
+comes first: a round only compares the heads of lines.
 """
 
 from __future__ import annotations

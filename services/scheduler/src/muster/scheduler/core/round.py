@@ -25,6 +25,7 @@ from muster.scheduler.core.board import NOBODY, claim_on
 from muster.scheduler.core.exits import Exits
 from muster.scheduler.core.ground import Ground
 from muster.scheduler.core.jobs import JobKey, Listed
+from muster.scheduler.core.keeping import Keeper
 from muster.scheduler.core.memory import Memory
 from muster.scheduler.core.placement import (
     UNCHANGED,
@@ -70,9 +71,16 @@ class Round:
         self.next_instant = memory.holders.next_instant(snapshot.now)
         self.stock = Stock(snapshot)
         self.moves: list[Move] = []
+        self.placed: dict[JobKey, JobState] = {}
         self.size = 0
+        self.keeper = Keeper(self)
         if self.ledger.active or self.stock.active:
             self._open_books()
+
+    def holder(self, key: JobKey) -> JobState | None:
+        """Return a job that held something when the round began."""
+        job = self._memory.holders.all.get(key)
+        return job.state if job else None
 
     def _open_books(self) -> None:
         for key, job in self.snapshot.book.holding.items():
@@ -170,7 +178,7 @@ class Round:
         """Place a job in free room; return what falls short instead."""
         found = self._fit(job, self.ground.open_to(job.state))
         if isinstance(found, Shortfall):
-            return found
+            return None if self._place_in_kept(job) else found
         way = self._nearer_way(job, found)
         if way is None or self._go(job, way, EVERYBODY) is not Search.PLACED:
             self._commit(job, found, (), EVERYBODY)
@@ -211,6 +219,31 @@ class Round:
     def _spread(self, placed: Placed, level: str) -> int:
         """Return over how many domains of a level a gang is spread."""
         return len({domain_of(self.nodes[node], level) for node in placed})
+
+    def _place_in_kept(self, job: Listed) -> bool:
+        """Place a job that may use room that is kept, if it has some there."""
+        if not self.keeper.spares(job.state):
+            return False
+        found = self._fit(job, self._regardless(job.state))
+        if isinstance(found, Shortfall):
+            return False
+        self._commit(job, found, (), EVERYBODY)
+        self.keeper.let_in(job.key)
+        return True
+
+    def is_kept_out(self, job: Listed) -> bool:
+        """Tell whether a job that has no room would have some if none were kept."""
+        if not self.keeper.kept or self.keeper.spares(job.state):
+            return False
+        return not isinstance(self._fit(job, self._regardless(job.state)), Shortfall)
+
+    def _regardless(self, state: JobState) -> Sites:
+        """Return the nodes that a job could use if no room were kept."""
+        return self.ground.open_to(state, but_for=self.keeper.kept)
+
+    def fit(self, job: Listed, sites: Sites, gone: frozenset[JobKey]) -> Placed | Shortfall:
+        """Place a gang as if some jobs were gone; nothing is decided."""
+        return self._fit(job, sites, gone)
 
     def short_of_quota(self, job: Listed) -> Short | None:
         """Return what the tenant has too little of, if that alone keeps a job out, room or not."""
@@ -354,6 +387,7 @@ class Round:
         self.ledger.claim(job.state, placement, keys)
         self.stock.claim(job.state, placement, keys)
         self.ground.touch(placement)
+        self.placed[job.key] = job.state
 
     def _send_off(self, one: Candidate, beneficiary: Listed, cause: EvictionCause) -> Decision:
         state, by = one.job.state, beneficiary.state.job

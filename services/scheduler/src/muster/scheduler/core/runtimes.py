@@ -110,6 +110,8 @@ class Runtimes:
 
         gone: the seconds that it has run. None: nothing like it is known, or all of it was shorter.
         """
+        if not self.kinds:
+            return None
         for kind in kinds_of(state):
             known = self.kinds.get(kind)
             found = known.quantile(percent, gone) if known else None

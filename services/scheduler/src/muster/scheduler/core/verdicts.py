@@ -12,6 +12,7 @@ from muster.scheduler.core.board import Board
 from muster.scheduler.core.placement import Shortfall
 from muster.scheduler.core.policy import Policy
 from muster.scheduler.core.quota import Short
+from muster.scheduler.core.shadow import Reservation
 from muster.scheduler.core.snapshot import JobKey, Snapshot
 from muster.scheduler.core.stock import Scarce
 
@@ -45,6 +46,7 @@ class Waiting(StrEnum):
     """Why a queued job got nothing in this round."""
 
     NO_ROOM = "NO_ROOM"
+    RESERVED = "RESERVED"
     NEVER_FITS = "NEVER_FITS"
     NO_DOMAIN = "NO_DOMAIN"
     NODES_ABSENT = "NODES_ABSENT"
@@ -64,6 +66,7 @@ class Verdict:
     """short: of the free room, where that is what is missing. nodes: the ones that are absent.
 
     quota: of the tenant's shares, where that is what is missing; stock: of spot capacity.
+    kept: the room that is kept for this job, or for another one that it stands behind.
     """
 
     why: Waiting
@@ -71,6 +74,7 @@ class Verdict:
     nodes: tuple[str, ...] = ()
     quota: Short | None = None
     stock: Scarce | None = None
+    kept: Reservation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +83,7 @@ class Plan:
 
     verdicts: of every queued job that is not placed, first in the queue first. board: what is left
     when everything is done. next_at: when the same log would give another plan. cursor: see
-    Snapshot.
+    Snapshot. reservation: the room that is kept, which counts as free on the board.
     """
 
     snapshot: Snapshot
@@ -89,6 +93,7 @@ class Plan:
     board: Board
     next_at: datetime | None
     cursor: JobKey | None
+    reservation: Reservation | None = None
 
     @property
     def unreached(self) -> int:
