@@ -7,7 +7,7 @@ are asked for; nothing departs, and what fits nowhere is dropped. The tasks go t
 placement of the product. Published figures stand beside ours where there are any.
 
 Reads the traces from MUSTER_TRACES, or from ../shared/data beside the project; where the public
-originals are, docs/benchmarks.md says.
+originals are, docs/replay.md says.
 """
 
 from __future__ import annotations

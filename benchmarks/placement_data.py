@@ -44,7 +44,7 @@ def folder() -> Path:
     if not (root / "normalized" / "openb_default" / "nodes.csv").exists():
         raise NoTraces(
             "no traces: MUSTER_TRACES must name a folder with normalized/openb_default/nodes.csv"
-            " and the openb_*/jobs.csv; docs/benchmarks.md says where to get them"
+            " and the openb_*/jobs.csv; docs/replay.md says where to get them"
         )
     return root
 
