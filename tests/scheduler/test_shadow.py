@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from muster.domain.facts import Scheduled
 from muster.domain.nodes import NodeState
 from muster.domain.state import JobState
 from muster.domain.waiting_words import steady
@@ -23,12 +24,14 @@ from tests.scheduler.timeline import Timeline, Work
 from tests.scheduler.worlds import (
     NOW,
     at,
+    decisions,
     held,
     node,
     only,
     placements,
     preempted,
     queued,
+    role,
     running,
     victims,
     world,
@@ -358,3 +361,20 @@ def test_who_stands_behind_changes_nothing_of_the_promise(seed: int) -> None:
         return
     assert two.reservation is not None
     assert one.reservation == two.reservation
+
+
+def test_a_shared_card_in_kept_room_is_lent_too() -> None:
+    share = {"roles": (role(gpus=0, gpu_milli=250),), "auto": False}
+    there = running("s", ["n01"], **share, max_runtime_s=HOUR, grace_s=0)
+    there = there.model_copy(update={"cards": {"worker-0": 0}})
+    gang = waits("big", entered=-1000, roles=(role(replicas=2, gpus=0, gpu_milli=600),))
+    guest = waits("j", kind="idle", roles=(role(gpus=0, gpu_milli=200),))
+    nodes = pool(2, gpus=1)
+    busy = replaced(running("r", ["n00"], gpus=1, max_runtime_s=HOUR, auto=False, grace_s=0))
+    made = plan(world(nodes, [busy, there, gang, guest]), POLICY)
+    assert made.reservation is not None
+    assert made.reservation.until is not None
+    assert placements(made) == {"j": {"n01": ("worker-0",)}}
+    told = decisions(made)["j"]
+    assert isinstance(told, Scheduled)
+    assert told.cards == {"worker-0": 0}

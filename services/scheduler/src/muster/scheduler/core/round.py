@@ -227,7 +227,7 @@ class Round:
         found = self._fit(job, self._regardless(job.state))
         if isinstance(found, Shortfall):
             return False
-        self._commit(job, found, (), EVERYBODY)
+        self._commit(job, found, (), EVERYBODY, self.keeper.kept)
         self.keeper.let_in(job.key)
         return True
 
@@ -364,7 +364,15 @@ class Round:
         ]
         return self.ledger.too_deep(lent)
 
-    def _commit(self, job: Listed, placement: Placed, gone: Sequence[Candidate], bid: Bid) -> None:
+    def _commit(
+        self,
+        job: Listed,
+        placement: Placed,
+        gone: Sequence[Candidate],
+        bid: Bid,
+        lenders: frozenset[JobKey] = NOBODY,
+    ) -> None:
+        """Make a placement a decision. lenders: jobs whose kept room it may use meanwhile."""
         victims = [one for one in gone if one.exit is not Exit.LEAVES_ANYWAY]
         # all causes are found before the first one goes: who leaves does not borrow any more
         causes = [self.rights.cause(job.state, one.job.state, bid) for one in victims]
@@ -375,7 +383,7 @@ class Round:
         partings = [leaving[one.job.key] for one in gone if one.exit is not Exit.HOLD_TAKEN]
         waits = tuple(_wait(parting.job) for parting in partings)
         keys = frozenset(parting.job.key for parting in partings)
-        cards = self.board.cards(placement.shares, keys)
+        cards = self.board.cards(placement.shares, keys | lenders)
         scheduled = Scheduled(
             placement=placement,
             cards=cards,
