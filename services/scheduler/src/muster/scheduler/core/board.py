@@ -183,7 +183,7 @@ class Board:
     def _freed_on(self, node: str, without: frozenset[JobKey]) -> Left:
         claims = self._claims[node]
         known = self._freed.setdefault(node, {})
-        gone = frozenset(claims.keys() & without)
+        gone = without.intersection(claims)  # asks for the few that are here, not for all others
         for claim in claims.values():
             if claim.waits:
                 gone |= claim.waits & without
