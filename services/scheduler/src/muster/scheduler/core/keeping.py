@@ -7,17 +7,19 @@ there; when the plan is made it is taken off again: nothing of it is ever writte
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from muster.domain.demand import Role
 from muster.domain.state import JobState
 from muster.scheduler.core.board import Taken, claim_on
+from muster.scheduler.core.doors import has_model
 from muster.scheduler.core.endings import Basis, Ending, ending, limit_if_placed
 from muster.scheduler.core.jobs import JobKey, Listed
 from muster.scheduler.core.placement import Placed, Shortfall
 from muster.scheduler.core.policy import Order
-from muster.scheduler.core.rooms import Sites
+from muster.scheduler.core.rooms import Kind, Sites
 from muster.scheduler.core.runtimes import UNTAUGHT
 from muster.scheduler.core.shadow import (
     Reservation,
@@ -114,7 +116,7 @@ class Keeper:
 
     def _find(self, job: Listed, anchor: datetime) -> Shadow | None:
         sites = self._round.ground.open_to(job.state)
-        kinds = sites.every.kinds
+        kinds = _serving(job.state.demand.roles, sites)
         board = self._round.board
 
         def has(key: JobKey) -> Mapping[str, Taken]:
@@ -126,7 +128,7 @@ class Keeper:
 
         free = {node: kind.free for node, kind in kinds.items()}
         return find(
-            job.state.demand.roles, list(self._endings(job, sites, anchor)), free, has, fits
+            job.state.demand.roles, list(self._endings(job, kinds, anchor)), free, has, fits
         )
 
     def _may_go(self, job: Listed) -> Iterator[Candidate]:
@@ -134,11 +136,11 @@ class Keeper:
         for bid in self._round.rights.bids(job.state):
             yield from self._round.exits.who_may_go(job, bid)
 
-    def _endings(self, job: Listed, sites: Sites, anchor: datetime) -> Iterator[Ending]:
+    def _endings(self, job: Listed, nodes: Iterable[str], anchor: datetime) -> Iterator[Ending]:
         """Yield when each is gone who has something on nodes that the gang may use."""
         board, known = self._round.board, self._round.snapshot.runtimes
         may_go = {one.key: one for one in self._may_go(job)}
-        there = {key for node in sites.every.kinds for key in board.claimants(node)}
+        there = {key for node in nodes for key in board.claimants(node)}
         for key in sorted(there):
             if key in may_go:
                 grace = timedelta(seconds=may_go[key].job.state.demand.grace_s)
@@ -150,6 +152,12 @@ class Keeper:
                 continue
             placed = self._round.placed[key]
             yield _ending_of_new(placed, key, self._now)
+
+
+def _serving(roles: Iterable[Role], sites: Sites) -> Mapping[str, Kind]:
+    """Return the nodes that have a GPU model for some worker: nobody else's end matters."""
+    kinds = sites.every.kinds.items()
+    return {n: kind for n, kind in kinds if any(has_model(kind.gpu_model, role) for role in roles)}
 
 
 def _ending_of_new(state: JobState, key: JobKey, now: datetime) -> Ending:
