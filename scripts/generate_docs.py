@@ -39,6 +39,8 @@ from muster.gateway.settings import GatewaySettings
 from muster.notifier.settings import NotifierSettings
 from muster.requeue.settings import RequeueSettings
 from muster.runtime.settings import HostSettings
+from muster.scheduler.core.endings import Basis
+from muster.scheduler.core.eta import ASSUMES, BASIS, WHY
 from muster.scheduler.settings import SchedulerSettings
 from muster.testing.invariants import ELSEWHERE, OBSERVED
 from muster.testing.invariants.base import Invariant
@@ -273,6 +275,9 @@ def waiting() -> str:
     rows_zh = [(f"`{code}`", words.zh, words.helps_zh) for code, words in WORDS.items()]
     tiers = [(f"`{tier}`", _tier(tier)) for tier in Tier]
     helps = [(f"`{kind}`", f"{what}{' (tried)' if tried else ''}") for kind, what, tried in _HELPS]
+    known = {basis.name: said.en for basis, said in BASIS.items() if basis is not Basis.UNKNOWN}
+    estimates = [(f"`{code}`", said) for code, said in known.items()]
+    estimates += [(f"`{code}`", f"unknown: {said.en}") for code, said in WHY.items()]
     return _page(
         "Why a job is not running",
         "`muster explain JOB` and `GET /api/v1/jobs/<tenant>/<job>/explanation` ask the scheduler,"
@@ -286,6 +291,11 @@ def waiting() -> str:
         "An answer lists what would help this job in particular. A help that is *tried* was put"
         " into a plan, and the plan places the job.",
         _table(("kind", "what"), helps),
+        "## When it will start",
+        "`estimate` of a job that waits: `earliest` and `latest`, with the basis. It takes for"
+        f" granted that {ASSUMES.en}. No estimate has a `latest` that rests on nothing: then the"
+        " basis says why.",
+        _table(("basis", "what it says"), estimates),
         "## What-ifs",
         "`--if`, several at once: " + ", ".join(f"`{form}`" for form in FORMS) + ". Nothing of"
         " it is done. `remove` and `stop` are as if the node, or the job, was gone already;"

@@ -108,6 +108,7 @@ def test_why_not_with_what_would_help_and_the_nodes() -> None:
     texts.use("zh")
     shown = words(answer(fit=fit), "big")
     assert "可行办法：更多（已验证）" in shown
+    assert "预计：稍后" in shown
     assert "[NO_ROOM, 资源占用]" in shown
 
 

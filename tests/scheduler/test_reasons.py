@@ -90,6 +90,17 @@ CASES: dict[WhyCode, tuple[Snapshot, Policy]] = {
         ),
         Policy(order=Order.FIFO),
     ),
+    WhyCode.RESERVED: (
+        world(
+            [node("n1"), node("n2")],
+            [
+                running("k", ["n1"], max_runtime_s=3600, auto=False),
+                queued("p", 2, 8, entered=-1000, auto=False),
+                queued("q"),
+            ],
+        ),
+        Policy(reserve_after_s=600),
+    ),
     WhyCode.EVICTION_LIMIT: (
         world(ONE, [LOW, queued("q", priority=90)], evictions=evicted()),
         Policy(max_evictions_per_minute=1),
@@ -158,13 +169,9 @@ def test_there_is_a_reason_in_every_phase(phase: Phase) -> None:
 def test_every_code_is_said_by_somebody_and_every_verdict_has_words() -> None:
     assert {verdict.value for verdict in Waiting} <= {code.value for code in WORDS}
     assert WORDS.keys() == set(WhyCode)
-    assert set(WhyCode) == CASES.keys() | BY_PHASE | LATER
+    assert set(WhyCode) == CASES.keys() | BY_PHASE
     for code in WhyCode:
         assert in_general(code).en
-
-
-LATER = {WhyCode.RESERVED}
-"""Produced by the rounds that hold a reservation; see the tests of these."""
 
 
 NUMBERS: dict[str, Any] = {

@@ -19,6 +19,7 @@ from enum import StrEnum
 
 from muster.domain.state import JobState
 from muster.scheduler.core.endings import Basis, ending, limit
+from muster.scheduler.core.memory import Memory
 from muster.scheduler.core.policy import Policy
 from muster.scheduler.core.snapshot import JobKey, Snapshot
 from muster.scheduler.core.texts import Text
@@ -30,6 +31,13 @@ MAX_QUEUE = 300
 
 ROUNDS = 150
 """Rounds of one walk."""
+
+LEAST_ROUNDS = 6
+WORK = 60_000
+"""Of a large pool a walk has fewer rounds: so many nodes and jobs are gone through in all."""
+
+BLUR = 6
+"""The fewer rounds, the more ends count as one: both instants stay true, and are less near."""
 
 
 class Unknown(StrEnum):
@@ -89,13 +97,16 @@ class Eta:
     why: Unknown | None = None
 
 
-def eta(made: Plan, job: JobKey) -> Eta:
+def eta(made: Plan, job: JobKey, memory: Memory | None = None) -> Eta:
     """Estimate the start of one waiting job. Raises KeyError if it is not queued."""
-    return etas(made, (job,))[job]
+    return etas(made, (job,), memory)[job]
 
 
-def etas(made: Plan, jobs: Collection[JobKey]) -> dict[JobKey, Eta]:
-    """Estimate the start of some waiting jobs at once. Raises KeyError for another one."""
+def etas(made: Plan, jobs: Collection[JobKey], memory: Memory | None = None) -> dict[JobKey, Eta]:
+    """Estimate the start of some waiting jobs at once. Raises KeyError for another one.
+
+    memory: of walks alone, so that each begins with what the one before has found.
+    """
     line = sorted(made.snapshot.book.waiters(), key=made.verdicts.rank)
     places = {waiter.key: place for place, waiter in enumerate(line)}
     near = {key for key in jobs if places[key] < MAX_QUEUE and not _is_hopeless(made, key)}
@@ -105,10 +116,9 @@ def etas(made: Plan, jobs: Collection[JobKey]) -> dict[JobKey, Eta]:
         if key not in near
     }
     if near:
-        behind = {waiter.key for waiter in line[max(places[key] for key in near) + 1 :]}
-        seen = replace(
-            made.snapshot, jobs=tuple(j for j in made.snapshot.jobs if j.key not in behind)
-        )
+        before = {waiter.key for waiter in line[: max(places[key] for key in near) + 1]}
+        book = made.snapshot.book.narrowed(before)
+        seen = replace(made.snapshot, jobs=book, memory=memory or Memory())
         found |= _estimates(seen, made.policy, near)
     return {key: found[key] for key in jobs}
 
@@ -146,8 +156,10 @@ def _estimates(seen: Snapshot, policy: Policy, near: Collection[JobKey]) -> dict
 def _walked(
     seen: Snapshot, policy: Policy, wanted: Collection[JobKey], ends: Ends, *, early: bool
 ) -> tuple[Walk, bool]:
-    walk = Walk(seen, policy, ends, early)
-    return walk, walk.go(wanted, ROUNDS)
+    size = len(seen.nodes) + len(seen.book.holding) + seen.book.waiting
+    rounds = max(LEAST_ROUNDS, min(ROUNDS, WORK // max(1, size)))
+    walk = Walk(seen, policy, ends, early, blur=BLUR / rounds)
+    return walk, walk.go(wanted, rounds)
 
 
 def _unknown(walk: Walk, key: JobKey, *, arrived: bool) -> Unknown:

@@ -21,6 +21,7 @@ from muster.domain.waiting import Explanation, NodeNote, Why, WhyCode
 from muster.domain.waiting_words import in_general, why
 from muster.scheduler.core import texts
 from muster.scheduler.core.doors import Shut, is_there, serves, shut
+from muster.scheduler.core.estimate import estimate
 from muster.scheduler.core.fitting import Fitting
 from muster.scheduler.core.memory import Memory
 from muster.scheduler.core.placement import Shortfall
@@ -43,8 +44,13 @@ def explain(snapshot: Snapshot, job: JobKey, policy: Policy) -> Explanation:
     return explain_by(plan(snapshot, policy), job)
 
 
-def explain_by(made: Plan, job: JobKey, memory: Memory | None = None) -> Explanation:
-    """Explain one job by a plan that is already made. Raises KeyError. memory: see `remedies`."""
+def explain_by(
+    made: Plan, job: JobKey, memory: Memory | None = None, walks: Memory | None = None
+) -> Explanation:
+    """Explain one job by a plan that is already made. Raises KeyError.
+
+    memory: see `remedies`; walks: see `eta`.
+    """
     listed = made.snapshot.job(job)
     if listed is None:
         raise KeyError(job)
@@ -55,7 +61,8 @@ def explain_by(made: Plan, job: JobKey, memory: Memory | None = None) -> Explana
         return _decided(made, listed, verdict)
     if verdict.why is Waiting.NOT_REACHED:
         verdict = _if_reached(made, job, memory) or verdict
-    return _waits(made, listed, verdict, memory)
+    found = _waits(made, listed, verdict, memory)
+    return found.model_copy(update={"estimate": estimate(made, job, walks)})
 
 
 def _if_reached(made: Plan, job: JobKey, memory: Memory | None) -> Verdict | None:

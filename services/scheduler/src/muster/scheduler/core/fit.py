@@ -44,10 +44,12 @@ def fit_of(
     job: JobKey,
     explained: Explanation | None = None,
     memory: Memory | None = None,
+    walks: Memory | None = None,
 ) -> Fit:
     """Return what a plan does with a queued job. Raises KeyError for a job it does not know.
 
-    explained: the explanation, where there is one already. memory: see `remedies`.
+    explained: the explanation, where there is one already. memory, walks: see
+    `explain_by`.
     """
     listed = made.snapshot.job(job)
     if listed is None:
@@ -61,7 +63,7 @@ def fit_of(
             outcome=outcome,
             gpus=gpus,
             workers=workers,
-            explanation=explained or explain_by(made, job, memory),
+            explanation=explained or explain_by(made, job, memory, walks),
         )
     scheduled = _scheduled(move, job)
     return Fit(

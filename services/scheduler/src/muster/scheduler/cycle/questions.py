@@ -93,8 +93,8 @@ class Questions:
     def __init__(self, source: Source, policy: Policy, aside: Aside = at_once) -> None:
         self._source, self._policy, self._aside = source, policy, aside
         self._lock = asyncio.Lock()
-        # as the rounds have theirs: one for plans that are answered from, one for what is tried
-        self._memory, self._trials = Memory(), Memory()
+        # as the rounds have theirs: for plans that are answered from, what is tried, looks ahead
+        self._memory, self._trials, self._walks = Memory(), Memory(), Memory()
         self._known: tuple[Hashable, Plan] | None = None
 
     async def answer(self, question: Question) -> bytes:
@@ -168,12 +168,13 @@ class Questions:
         if changed is not None and queued:
             snapshot = with_job(snapshot, changed)
         made = self._plan(asked, snapshot, changed)
-        found = explain_by(made, job, self._trials)
+        found = explain_by(made, job, self._trials, self._walks)
         return _Found(found, fit_of(made, job, found) if queued else None)
 
     def _fitted(self, asked: _Asked, job: JobState) -> _Found:
         made = self._plan(asked, with_job(_imagined(asked), job), job)
-        return _Found(fit=fit_of(made, (job.tenant, job.job), memory=self._trials))
+        key = job.tenant, job.job
+        return _Found(fit=fit_of(made, key, memory=self._trials, walks=self._walks))
 
     def _plan(self, asked: _Asked, snapshot: Snapshot, changed: JobState | None) -> Plan:
         """Plan, or use the plan of the same question about the same state."""
