@@ -1,14 +1,15 @@
 """How long one round takes: one JSON line for each case and size.
 
 `make bench-round`, or `make bench-round ARGS=--quick`. What is measured is what a leader does in
-one turn: freeze the fold, plan, build the batch; nothing is written. cold_ms: a round that has no
-round before it to remember.
+one turn: freeze the fold, plan, build the batch; nothing is written. The garbage collector is set
+as in every service. cold_ms: a round that has no round before it to remember.
 
 deep_queue: a hundred thousand queued jobs of fifty shapes on 4,278 nodes of six models (the counts
 of Alibaba's published spot cluster); one node changes before each round. bytes_per_queued_job: by
 how much the memory of the fold grew. hard_cycle: a gang of half-node workers on full nodes.
 reclaim: one job of half the nodes, on nodes full of jobs of one GPU; it needs more events than one
-batch takes, so the limit is lifted and the search is what is measured. peer: others on two cores.
+batch takes (it would go in waves), so the limit is lifted and the search is what is measured.
+peer: others on two cores.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from benchmarks.round_world import World, demand
 from muster.domain.demand import Demand, ResourceClass
 from muster.domain.edges import Owner
 from muster.domain.nodes import NodeCordoned, NodeUncordoned
+from muster.runtime.collector import calm_collector
 from muster.scheduler.core.memory import Memory
 from muster.scheduler.core.policy import Policy
 
@@ -160,7 +162,7 @@ def deep_queue(queued: int, rounds: int) -> None:
     world.tidy()
     gc.collect()
     grew = resident() - before
-    gc.freeze()
+    calm_collector()
     cold = timed(world, Policy())
     took: list[Took] = []
     for number in range(rounds):
@@ -198,8 +200,7 @@ def press(case: str, world: World, nodes: int, rounds: int, policy: Policy, **mo
     """Time rounds after a change of one node, and rounds that have nothing to remember."""
     warm: list[Took] = []
     cold: list[Took] = []
-    gc.collect()
-    gc.freeze()
+    calm_collector()
     for number in range(rounds):
         world.pool.memory = Memory()
         cold.append(timed(world, policy))

@@ -58,6 +58,7 @@ class JobByJob:
     def _go_through(self) -> bool:
         self._no_room.clear()
         self._no_way.clear()
+        self.round.keeper.begin()
         before = len(self.round.moves)
         found = [(job, self._verdict(job)) for job in self._waiting]
         self._waiting = [job for job, verdict in found if verdict]
@@ -104,6 +105,8 @@ class JobByJob:
                 return None
             case Search.CUT:
                 return Verdict(Waiting.NOT_REACHED, known.short)
+            case Search.BEGUN:
+                return known
         for wish in {wish_of(state, shape), (shape, "")}:
             self._no_way[wish] = max(level(state), self._no_way.get(wish, level(state)))
         return known

@@ -105,10 +105,23 @@ class Keeper:
             self._note(found.at - timedelta(seconds=self._policy.reserve_max_s))
         self.reservation = reservation(state, self._now, now, found, self._policy)
         if self.reservation is not None:
-            cards = self._round.board.cards(found.placement.shares, found.waits)
-            self._claim = claim_on(found.placement, state.demand, cards)
-            self._waits = found.waits
-            self._enter(job.key)
+            self._hold(job, found)
+
+    def keep(
+        self, job: Listed, placement: Placed, waits: frozenset[JobKey], since: datetime
+    ) -> bool:
+        """Keep room for a job for which others are sent off; False if it is kept for another."""
+        if self.reservation is None:
+            found = Shadow(placement, waits, self._now, self._now, Basis.UNKNOWN)
+            self.reservation = Reservation(job.key, since, found, alone=True)
+            self._hold(job, found)
+        return self.reservation.job == job.key
+
+    def _hold(self, job: Listed, found: Shadow) -> None:
+        cards = self._round.board.cards(found.placement.shares, found.waits)
+        self._claim = claim_on(found.placement, job.state.demand, cards)
+        self._waits = found.waits
+        self._enter(job.key)
 
     def _note(self, at: datetime) -> None:
         if at > self._now and (self.change is None or at < self.change):

@@ -100,6 +100,11 @@ class History:
         """Return when one job was last evicted for another one."""
         return self._evicted.get((by[1], victim))
 
+    def first_for(self, by: JobKey, since: datetime) -> datetime | None:
+        """Return when somebody was evicted for a job, the first time since an instant."""
+        found = (at for (job, _), at in self._evicted.items() if job == by[1] and at >= since)
+        return min(found, default=None)
+
     def would_turn(self, by: JobKey, victim: JobKey) -> bool:
         """Tell whether the one that would benefit was itself evicted for this victim, or for one
         that was evicted for it, and so on."""
@@ -140,6 +145,10 @@ class Rights:
     def has_past(self, job: JobKey) -> bool:
         """Tell whether a job has fewer rights than its equals, for what happened of late."""
         return self._history.key(job) is not None
+
+    def evicted_since(self, by: JobKey, since: datetime) -> datetime | None:
+        """Return when the first was evicted for a job since an instant, None if nobody was."""
+        return self._history.first_for(by, since)
 
     def key(self, state: JobState, job: JobKey) -> Hashable:
         """Return everything but shape and level by which jobs have other rights."""

@@ -20,6 +20,7 @@ from muster.domain.facts import (
 )
 from muster.domain.nodes import NodeState
 from muster.domain.state import JobState, Wait
+from muster.scheduler.core import waves
 from muster.scheduler.core.amounts import of_role
 from muster.scheduler.core.board import NOBODY, claim_on
 from muster.scheduler.core.exits import Exits
@@ -291,9 +292,13 @@ class Round:
             way = self._gentle_way(job) or way
         evicted = [one.job.state for one in way.candidates if one.exit is Exit.EVICTED]
         causes = [self.rights.cause(job.state, victim, bid) for victim in evicted]
+        if waves.is_long(self, way):
+            return waves.go(self, job, way, bid)
         if not self.rights.may_evict_so_many(causes):
+            waves.keep(self, job, way)
             return Search.LIMITED
         if self.size + len(way.candidates) >= self.policy.max_decisions:
+            waves.keep(self, job, way)
             return Search.CUT
         self._commit(job, way.placement, way.candidates, bid)
         return Search.PLACED
@@ -377,7 +382,7 @@ class Round:
         # all causes are found before the first one goes: who leaves does not borrow any more
         causes = [self.rights.cause(job.state, one.job.state, bid) for one in victims]
         decisions = [
-            self._send_off(one, job, cause) for one, cause in zip(victims, causes, strict=True)
+            self.send_off(one, job, cause) for one, cause in zip(victims, causes, strict=True)
         ]
         leaving = self.exits.leaving
         partings = [leaving[one.job.key] for one in gone if one.exit is not Exit.HOLD_TAKEN]
@@ -397,7 +402,8 @@ class Round:
         self.ground.touch(placement)
         self.placed[job.key] = job.state
 
-    def _send_off(self, one: Candidate, beneficiary: Listed, cause: EvictionCause) -> Decision:
+    def send_off(self, one: Candidate, beneficiary: Listed, cause: EvictionCause) -> Decision:
+        """Let a victim leave, on the board and in the books; return what tells it to."""
         state, by = one.job.state, beneficiary.state.job
         fact: Fact
         if one.exit is Exit.HOLD_TAKEN:

@@ -48,11 +48,15 @@ class Shadow:
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """Room that is kept. since: from when on the gang has had a right to it."""
+    """Room that is kept. since: from when on the gang has had a right to it.
+
+    alone: others are being sent off for it, and nobody may use it meanwhile.
+    """
 
     job: JobKey
     since: datetime
     shadow: Shadow
+    alone: bool = False
 
     @property
     def until(self) -> datetime | None:
@@ -64,6 +68,8 @@ class Reservation:
 
         An idle job may, it leaves as soon as its room is needed; and who is certainly gone in time.
         """
+        if self.alone:
+            return False
         if state.demand.resource_class is ResourceClass.IDLE:
             return True
         gone = limit_if_placed(state, now)

@@ -30,13 +30,15 @@ LOWEST: Level = (-1, -1)
 class Search(Enum):
     """How a search for victims ended. CUT: there is a way, and too many events for this round.
 
-    LIMITED: there is one, and too many have left for others of late.
+    LIMITED: there is one, and too many have left for others of late. BEGUN: it is too long for one
+    batch; as many as possible were told to leave, and the room is kept.
     """
 
     PLACED = auto()
     NO_WAY = auto()
     CUT = auto()
     LIMITED = auto()
+    BEGUN = auto()
 
 
 class Exit(IntEnum):
