@@ -20,7 +20,13 @@ from muster.scheduler.core.texts import insufficient_capacity
 from muster.scheduler.core.verdicts import Decision, Move, Verdict, Waiting
 from muster.scheduler.core.victims import Search
 
-FINAL = {Waiting.NO_ROOM, Waiting.NEVER_FITS, Waiting.NODES_ABSENT, Waiting.NODES_SHUT}
+FINAL = {
+    Waiting.RESERVED,
+    Waiting.NO_ROOM,
+    Waiting.NEVER_FITS,
+    Waiting.NODES_ABSENT,
+    Waiting.NODES_SHUT,
+}
 
 
 class Thorough(Round):
@@ -93,6 +99,8 @@ class JobByJob:
             fitting = self.round.ground.fitting
             closed = fitting.shut_out(job.state, fitting.avoided_by(job.state))
             known = Verdict(Waiting.NODES_SHUT if closed else Waiting.NO_ROOM, short)
+            if self.round.is_kept_out(job):
+                known = Verdict(Waiting.RESERVED, short)
             self._no_room[shape] = known
         return self._by_eviction(job, shape, known)
 
@@ -103,10 +111,8 @@ class JobByJob:
         match self.round.place_by_eviction(job):
             case Search.PLACED:
                 return None
-            case Search.CUT:
+            case Search.CUT | Search.BEGUN:
                 return Verdict(Waiting.NOT_REACHED, known.short)
-            case Search.BEGUN:
-                return known
         for wish in {wish_of(state, shape), (shape, "")}:
             self._no_way[wish] = max(level(state), self._no_way.get(wish, level(state)))
         return known

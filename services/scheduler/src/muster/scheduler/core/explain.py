@@ -124,6 +124,9 @@ def why_of(made: Plan, job: Listed, verdict: Verdict) -> Why:
         case Waiting.NOT_BEFORE:
             at = job.state.not_before
             return why(code, at=at.isoformat() if at else "")
+        case Waiting.NOT_REACHED if verdict.kept is not None and verdict.kept.job == job.key:
+            room = _amounts(job.state, verdict.short)
+            return why(WhyCode.NO_ROOM, **room, **_kept(verdict.kept))
         case Waiting.SET_ASIDE | Waiting.NO_NODES | Waiting.BEHIND | Waiting.NOT_REACHED:
             return why(code)
         case Waiting.EVICTION_LIMIT:

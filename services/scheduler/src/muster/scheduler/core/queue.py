@@ -210,12 +210,10 @@ class Queue:
         match self.round.place_by_eviction(job):
             case Search.PLACED:
                 return None
-            case Search.CUT:
+            case Search.CUT | Search.BEGUN:
                 return Verdict(Waiting.NOT_REACHED, no_room.short)
             case Search.LIMITED:
                 return Verdict(Waiting.EVICTION_LIMIT, no_room.short)
-            case Search.BEGUN:
-                return replace(no_room, why=Waiting.NO_ROOM)
             case Search.NO_WAY if self.round.rights.has_past(job.key):
                 return no_room
             case Search.NO_WAY:
