@@ -266,6 +266,14 @@ def test_a_node_policy_and_a_locality_that_are_in_the_way_are_named() -> None:
     assert HelpKind.LOCALITY in helps(world(nodes, [FULL, near]))
 
 
+def test_what_was_not_tried_any_more_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("muster.scheduler.core.remedies.TRIALS", 1)
+    nodes = [node("n1"), node("n2", gpus=1, cordoned=True)]
+    found = helps(world(nodes, [FULL, queued("q")]))
+    assert "nothing further was tried" in found[HelpKind.GENERAL].en
+    assert HelpKind.PRIORITY not in found
+
+
 # --- what is kept ---------------------------------------------------------------------------------
 
 

@@ -29,6 +29,9 @@ TRIAL_QUEUE = 200
 SHOWN = 5
 HIGHEST = 99
 
+TRIALS = 10
+"""So many plans are made for one explanation at most: what is cheap to try comes first."""
+
 
 def remedies(
     made: Plan, job: Listed, verdict: Verdict, memory: Memory | None = None
@@ -40,14 +43,11 @@ def remedies(
     if verdict.why not in _TRIED:
         return ()
     trial = _Trial(made, job, memory or Memory())
-    found = [
-        *_in_time(trial),
-        *_opened(trial),
-        *_widened(trial),
-        *_nearer(trial),
-        *_risen(trial),
-    ]
-    return (*found, *_smaller(verdict))
+    changed = [*_opened(trial), *_widened(trial), *_nearer(trial)]
+    found = [*_in_time(trial), *changed, *_risen(trial), *_smaller(verdict)]
+    if trial.cut:
+        found.append(texts.help_of(HelpKind.GENERAL, texts.HELP_CUT, count=TRIALS))
+    return tuple(found)
 
 
 _TRIED = frozenset(
@@ -67,10 +67,11 @@ _TRIED = frozenset(
 
 
 class _Trial:
-    """A pool in which something else is tried each time."""
+    """A pool in which something else is tried each time. cut: something was not tried."""
 
     def __init__(self, made: Plan, job: Listed, memory: Memory) -> None:
         self.job, self.policy, self.now = job, made.policy, made.snapshot.now
+        self.left, self.cut = TRIALS, False
         ahead: list[JobKey] = []
         for waiter, _ in islice(made.verdicts.ordered(), TRIAL_QUEUE):
             if waiter.key == job.key:
@@ -80,7 +81,11 @@ class _Trial:
         self.snapshot = replace(made.snapshot, jobs=book, cursor=None, memory=memory)
 
     def move(self, snapshot: Snapshot) -> Move | None:
-        """Return the move that would place the job; None if nothing would."""
+        """Return the move that would place the job; None if nothing would, or no trial is left."""
+        if not self.left:
+            self.cut = True
+            return None
+        self.left -= 1
         return move_of(plan(snapshot, self.policy), self.job.key)
 
     def move_at(self, at: datetime) -> Move | None:
@@ -142,7 +147,8 @@ def _first_instant(trial: _Trial) -> tuple[datetime, Move] | None:
     if found is None:
         return None
     high = len(ends) - 1
-    while low < high:
+    spare = len(_higher(trial.job.state.demand))
+    while low < high and trial.left > spare:  # an instant that is found is proven, if not the first
         middle = (low + high) // 2
         move = trial.move_at(ends[middle])
         if move is None:

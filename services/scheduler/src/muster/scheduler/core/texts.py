@@ -96,6 +96,10 @@ HELP_PRIORITY = Text(
     "with priority {priority} it would be placed now, and {count} job(s) would be evicted: {jobs}",
     "优先级提高到 {priority} 即可立即调度，将抢占 {count} 个任务：{jobs}",
 )
+HELP_CUT = Text(
+    "more may help: after {count} trials nothing further was tried",
+    "可能还有其他办法：已尝试 {count} 次，未继续尝试",
+)
 HELP_FRONT = Text(
     "with priority {priority} it would come before others in the queue, and be placed now",
     "优先级提高到 {priority} 即可排到其他任务之前并立即调度",
