@@ -16,6 +16,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
+from itertools import islice
 
 from muster.domain.state import JobState
 from muster.scheduler.core.endings import Basis, ending, limit
@@ -107,17 +108,20 @@ def etas(made: Plan, jobs: Collection[JobKey], memory: Memory | None = None) -> 
 
     memory: of walks alone, so that each begins with what the one before has found.
     """
-    line = sorted(made.snapshot.book.waiters(), key=made.verdicts.rank)
-    places = {waiter.key: place for place, waiter in enumerate(line)}
-    near = {key for key in jobs if places[key] < MAX_QUEUE and not _is_hopeless(made, key)}
+    for key in jobs:
+        if made.snapshot.book.find(key) is None:
+            raise KeyError(key)
+    line = [waiter.key for waiter, _ in islice(made.verdicts.ordered(), MAX_QUEUE)]
+    places = {key: place for place, key in enumerate(line)}
+    near = {key for key in jobs if key in places and not _is_hopeless(made, key)}
     found = {
         key: Eta(key, None, None, Basis.UNKNOWN, _why_not(made, key))
         for key in jobs
         if key not in near
     }
     if near:
-        before = {waiter.key for waiter in line[: max(places[key] for key in near) + 1]}
-        book = made.snapshot.book.narrowed(before)
+        before = line[: max(places[key] for key in near) + 1]
+        book = made.snapshot.book.narrowed(frozenset(before))
         seen = replace(made.snapshot, jobs=book, memory=memory or Memory())
         found |= _estimates(seen, made.policy, near)
     return {key: found[key] for key in jobs}
