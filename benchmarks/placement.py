@@ -6,8 +6,8 @@ trace: all tasks, and more drawn from them, in a random order, until 130 % of th
 are asked for; nothing departs, and what fits nowhere is dropped. The tasks go through the very
 placement of the product. Published figures stand beside ours where there are any.
 
-Reads the traces from MUSTER_TRACES, or from ../shared/data beside the project; where the public
-originals are, docs/replay.md says.
+Reads the traces from the folder that MUSTER_TRACES names, or from a folder beside the project;
+where the public originals are, docs/replay.md says.
 """
 
 from __future__ import annotations

@@ -30,6 +30,7 @@ from muster.domain.waiting import (
     WhyCode,
 )
 from muster.domain.waiting_words import why
+from muster.domain.whatif import FORMS
 from tests.support.lives import Life
 
 AT = datetime(2030, 1, 1, 12, 0, tzinfo=UTC)
@@ -132,13 +133,43 @@ def test_the_answer_goes_before_the_summary_and_silence_is_told() -> None:
     assert explanation_document(state, None)["answer"] is None
 
 
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_what_comes_next_is_true_of_jobs_that_never_fit(lang: str) -> None:
+    texts.use(lang)
+    state = Life().queued().state
+
+    def shown(code: WhyCode) -> list[str]:
+        live = answer(explanation=explained(code))
+        return [line.plain for line in explanation(state, None, state.since, live)]
+
+    soon = {"en": "as soon as every worker has a node", "zh": "都有节点后立即启动"}[lang]
+    never = {"en": "until the pool grows or the job is changed", "zh": "扩容或修改任务"}[lang]
+    assert soon in shown(WhyCode.NO_ROOM)[-1]
+    assert never in shown(WhyCode.NEVER_FITS)[-1]
+    assert soon not in shown(WhyCode.NEVER_FITS)[-1]
+    gone = shown(WhyCode.SUPPOSED_GONE)
+    assert {"en": "itself is supposed to be gone", "zh": "任务本身"}[lang] in gone[1]
+    assert "waiting:" not in gone[1]
+    assert len(gone) == 3
+    assert {"en": "it would be gone", "zh": "已不存在"}[lang] in gone[-1]
+
+
+@pytest.mark.parametrize(("lang", "word"), [("en", "round"), ("zh", "轮")])
+def test_a_round_is_named_only_where_it_is_known(lang: str, word: str) -> None:
+    texts.use(lang)
+    assert word in words(answer())
+    assert word not in words(answer(round=None))
+    assert "7" in words(answer(round=None))
+
+
 def test_what_is_supposed_is_checked_before_anybody_is_asked() -> None:
     assert not supposed((), None)
     assert supposed(("drain n1",), "70") == Supposed(("drain n1",), 70)
     assert supposed((), "High").priority == "high"
     with pytest.raises(Refusal) as caught:
         supposed(("drain n1", "drian n1", "add x nodes like n1"), None)
-    assert [each.path for each in caught.value.violations] == ["--if[1]", "--if[2]"]
+    assert [each.path for each in caught.value.violations] == ["$.what_if[1]", "$.what_if[2]"]
+    assert all(form in caught.value.fix for form in FORMS)
     for text in ("0", "100", "urgent", "-1", "5.5", ""):
         with pytest.raises(typer.BadParameter):
             supposed((), text)

@@ -112,7 +112,9 @@ def test_what_admission_refuses_and_what_never_fits_is_told_and_ends_the_replay(
 ) -> None:
     rows = ["big,0,100,3,4,,,", "other,0,100,1,4,H100,,", "ok,0,100,1,4,,,"]
     figures, _ = replayed(loaded(write(tmp_path, rows)), Settings())
-    assert figures["ends"] == {"succeeded": 1, "queued": 2, "refused": {}, "resumed": 0}
+    assert figures["ends"] == {"succeeded": 1, "refused": {}, "resumed": 0}
+    assert [one["job"] for one in figures["never_fit"]["first"]] == ["big", "other"]
+    assert figures["makespan_s"] == 100
 
 
 # --- capacity ----------------------------------------------------------------------------------
@@ -250,7 +252,7 @@ def test_no_node_is_over_capacity_and_gangs_are_whole_after_every_fact(seed: int
     workload, settings, steps = _random(seed)
     looks = Looks(workload.nodes)
     figures, ended = replayed(workload, settings, steps, [looks])
-    assert looks.facts > 100
+    assert looks.facts > 90
     assert not ended.rounds.refused
     assert figures["allocation"]["percent"] <= 100
     again, _ = replayed(*_random(seed))

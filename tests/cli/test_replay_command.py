@@ -80,6 +80,9 @@ def test_figures_are_one_document_for_programs(tmp_path: Path, muster: Muster) -
         (["--auto-queue", "3"], "like 12h/3"),
         (["--checkpoint-every", "often"], "a duration is like"),
         (["--policy", "order"], "--policy order cannot be"),
+        (["--policy", "foo=1"], "the name foo is not known"),
+        (["--policy", "foo=1"], "min_run_s"),
+        (["--policy", "foo=1", "--lang", "zh"], "未知的名称 foo"),
         (["--spot", "steps.csv"], "no node of the workload is spot capacity"),
     ],
 )
@@ -89,6 +92,43 @@ def test_wrong_options_are_told_with_what_would_be_right(
     code, _, err = muster(str(write(tmp_path / "w")), *options)
     assert code != 0
     assert words in err
+
+
+GIANT, LATE = "giant,15,5000,1,16,,,", "late,9000,5000,1,16,,,"
+
+
+def test_a_job_that_never_fits_is_named_and_spoils_no_figure(
+    tmp_path: Path, muster: Muster
+) -> None:
+    found = []
+    for name, rows in (("w", FIVE), ("v", [*FIVE, GIANT, LATE])):
+        code, out, _ = muster(str(write(tmp_path / name, rows)), "--json")
+        assert code == 0
+        found.append(json.loads(out))
+    without, with_giants = found
+    never = with_giants["never_fit"]
+    assert never["jobs"] == 2
+    assert [one["job"] for one in never["first"]] == ["giant", "late"]
+    assert "of 1 workers with 16 GPU" in never["first"][0]["why"]
+    assert without["never_fit"] == {"jobs": 0, "first": []}
+    for key in without.keys() - {"run", "workload", "never_fit"}:
+        assert without[key] == with_giants[key], key
+    assert with_giants["workload"]["jobs"] == 7
+    assert with_giants["workload"]["offered_load"] == without["workload"]["offered_load"]
+    for lang, words in (("en", "never fit"), ("zh", "永远无法放置")):
+        _, out, _ = muster(str(tmp_path / "v"), "--lang", lang)
+        assert words in out
+        assert "giant: " in out
+
+
+def test_a_workload_of_which_nothing_fits_is_replayed_all_the_same(
+    tmp_path: Path, muster: Muster
+) -> None:
+    code, out, _ = muster(str(write(tmp_path / "w", [GIANT])), "--json")
+    assert code == 0
+    assert json.loads(out)["never_fit"]["jobs"] == 1
+    text = _report(muster, tmp_path / "w")
+    assert "giant: of 1 workers" in text
 
 
 def test_a_broken_file_is_told_line_by_line(tmp_path: Path, muster: Muster) -> None:

@@ -14,7 +14,7 @@ from muster.cli.simulation.replay.capacity import Happens
 from muster.cli.simulation.replay.settings import policy_with
 from muster.cli.simulation.replay.workload import Cut, read, with_spot
 from muster.scheduler.core.policy import Order
-from tests.cli.replays import TWO_NODES, loaded, write
+from tests.cli.replays import JOBS, TWO_NODES, loaded, write
 
 
 def _refused(folder: Path, rows: Iterable[str], **more: str) -> list[tuple[str, str, str]]:
@@ -85,6 +85,27 @@ def test_a_header_is_held_to_its_columns(tmp_path: Path) -> None:
     ]
 
 
+def test_only_what_the_file_says_is_shortened(tmp_path: Path) -> None:
+    (found,) = _refused(tmp_path, [f"x,0,{'9' * 60}x,1,1,,,"])
+    assert f"'{'9' * 39}…'" in found[2]
+    found, *_ = _refused(tmp_path, [], header="job_id,submit_s,duration_s,workers")
+    assert found[2].endswith("job_id, submit_s, duration_s, workers, gpus_per_worker")
+    *_, found = _refused(tmp_path, [], header=f"{','.join(JOBS.split(','))},{'c' * 60}")
+    assert found[0] == f"jobs.csv:1:{'c' * 39}…"
+    assert "final_state" in found[2]
+
+
+def test_a_file_without_a_header_breaks_one_rule(tmp_path: Path) -> None:
+    write(tmp_path)
+    (tmp_path / "jobs.csv").write_text("")
+    with pytest.raises(Refusal) as refusal:
+        loaded(tmp_path)
+    (found,) = refusal.value.violations
+    assert (found.code, found.path) == ("REPLAY_HEADER", f"{tmp_path}/jobs.csv:1")
+    assert "gpus_per_worker" in found.en
+    assert "gpus_per_worker" in found.zh
+
+
 def test_what_is_wrong_is_said_in_chinese_too(tmp_path: Path) -> None:
     texts.use("zh")
     with pytest.raises(Refusal) as refusal:
@@ -120,7 +141,7 @@ def test_a_file_without_lines_or_that_is_no_text_is_refused(tmp_path: Path) -> N
 def test_a_policy_is_set_by_name(tmp_path: Path) -> None:
     policy = policy_with(["order=sjf", "min_run_s=60", "levels=zone,rack"])
     assert (policy.order, policy.min_run_s, policy.levels) == (Order.SJF, 60, ("zone", "rack"))
-    for wrong in ("order=lifo", "nothing=1", "min_run_s=soon", "on_spot=spot", "order"):
+    for wrong in ("order=lifo", "min_run_s=soon", "on_spot=spot", "order"):
         with pytest.raises(CliError, match="cannot be") as error:
             policy_with([wrong])
         assert "min_run_s" in error.value.fix

@@ -152,3 +152,25 @@ async def test_a_folder_that_cannot_be_written_stops_nobody(tmp_path: Path) -> N
     assert not checkpoint.save(tmp_path / "no" / "fold.json", scheduler.fold, 1)
     assert not checkpoint.save(tmp_path / "fold.json", Fold(), 1)
     assert await checkpoint.load(tmp_path / "none.json", frozenset(), pool.log) is None
+
+
+async def test_run_times_are_learned_from_successes_and_from_run_limits() -> None:
+    pool = Pool()
+    await pool.join("n1")
+    scheduler = pool.scheduler()
+    ends: dict[str, tuple[f.Fact, Owner]] = {
+        "done": (f.Succeeded(attempt=1), Owner.EXECUTOR),
+        "limit": (f.RunTimedOut(), Owner.EXECUTOR),
+        "stopped": (f.StopRequested(by="u", request="r"), Owner.ADMISSION),
+    }
+    taught = []
+    for name, (end, owner) in ends.items():
+        await pool.submit(name, max_runtime_s=60)
+        await settle(scheduler)
+        await pool.launch(name)
+        await pool.write(name, end, owner=owner)
+        await pool.write(name, f.Released(attempt=1))
+        await settle(scheduler)
+        known = scheduler.pool(POOL).runtimes
+        taught.append(max((kind.total for kind in known.kinds.values()), default=0))
+    assert taught == [1, 2, 2]

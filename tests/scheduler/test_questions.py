@@ -120,6 +120,7 @@ async def test_a_priority_and_what_ifs_are_as_if(pool: Pool) -> None:
     assert len(risen.fit.victims) == 1
     itself = await ask(scheduler, explain("c", what_if=("stop c",)))
     assert itself.explanation is not None
+    assert itself.explanation.why.code == "SUPPOSED_GONE"
     assert (await pool.state("c")).demand.priority == 50
 
 

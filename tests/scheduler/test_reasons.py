@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from muster.domain.demand import Locality, LocalityMode
+from muster.domain.nodes import NodeState
 from muster.domain.phases import TERMINAL, Phase
 from muster.domain.state import JobState
 from muster.domain.stock import StockChanged
 from muster.domain.tenants import QuotaSet, Share, TenantView
-from muster.domain.waiting import Explanation, HelpKind, Tier, WhyCode
+from muster.domain.waiting import Explanation, HelpKind, Tier, Why, WhyCode
 from muster.domain.waiting_words import KINDS, WORDS, in_general, steady, why
 from muster.scheduler.core.explain import explain, explain_state
 from muster.scheduler.core.plan import plan
@@ -169,7 +170,7 @@ def test_there_is_a_reason_in_every_phase(phase: Phase) -> None:
 def test_every_code_is_said_by_somebody_and_every_verdict_has_words() -> None:
     assert {verdict.value for verdict in Waiting} <= {code.value for code in WORDS}
     assert WORDS.keys() == set(WhyCode)
-    assert set(WhyCode) == CASES.keys() | BY_PHASE
+    assert set(WhyCode) == CASES.keys() | BY_PHASE | {WhyCode.SUPPOSED_GONE}  # by what-ifs alone
     for code in WhyCode:
         assert in_general(code).en
 
@@ -272,6 +273,20 @@ def test_what_was_not_tried_any_more_is_said(monkeypatch: pytest.MonkeyPatch) ->
     found = helps(world(nodes, [FULL, queued("q")]))
     assert "nothing further was tried" in found[HelpKind.GENERAL].en
     assert HelpKind.PRIORITY not in found
+
+
+def test_a_locality_by_a_label_that_no_node_has_is_told_as_such() -> None:
+    def told(level: str, *nodes: NodeState) -> Why:
+        wanted = Locality(mode=LocalityMode.REQUIRED, level=level)
+        return explain(world(nodes, [queued("q", 2, 8, locality=wanted)]), ("t", "q"), Policy()).why
+
+    racks = [node("n1", labels={"rack": "a"}), node("n2", labels={"rack": "b"})]
+    typo = told("rakc", *racks)
+    assert typo.code == WhyCode.NEVER_FITS
+    assert "no node of the pool has the label rakc" in typo.en
+    assert "没有节点带有标签 rakc" in typo.zh
+    for level in ("rack", "node"):
+        assert "no node of the pool" not in told(level, *racks).en
 
 
 # --- what is kept ---------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from muster.cli.texts import say
 from muster.contracts.queries import Priority
 from muster.domain.spec import PRIORITIES
 from muster.domain.violations import Violation
-from muster.domain.whatif import read_all
+from muster.domain.whatif import FORMS, read_all
 
 HIGHEST = 99
 
@@ -30,9 +30,9 @@ class Supposed:
 
 def supposed(what_if: Sequence[str], priority: str | None) -> Supposed:
     """Read the options. Raises Refusal with every what-if that cannot be read, BadParameter."""
-    broken = [found for found in read_all(what_if, "--if") if isinstance(found, Violation)]
+    broken = [found for found in read_all(what_if) if isinstance(found, Violation)]
     if broken:
-        raise Refusal("what_if", broken, count=len(broken))
+        raise Refusal("what_if", broken, count=len(broken), forms=", ".join(FORMS))
     return Supposed(tuple(what_if), _priority(priority))
 
 

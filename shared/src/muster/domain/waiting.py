@@ -49,6 +49,7 @@ class WhyCode(StrEnum):
     BEHIND = "BEHIND"
     NOT_REACHED = "NOT_REACHED"
     NO_ROUND = "NO_ROUND"
+    SUPPOSED_GONE = "SUPPOSED_GONE"
     # queued, and its time has come
     FITS_NOW = "FITS_NOW"
     DECLINED = "DECLINED"

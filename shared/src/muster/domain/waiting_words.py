@@ -156,6 +156,13 @@ WORDS: dict[WhyCode, Words] = {
         "wait some seconds; `muster doctor` tells whether a scheduler runs for its pool",
         "等待几秒；可用 `muster doctor` 检查该资源池的调度器是否运行",
     ),
+    WhyCode.SUPPOSED_GONE: Words(
+        Tier.JOB,
+        "this job itself is supposed to be gone, so there is nothing to say of its place",
+        "假设中已停止该任务本身，因此无从解释其排队情况",
+        "ask about another job under this what-if, or about this one without it",
+        "在该假设下查询其他任务，或去掉该假设再查询本任务",
+    ),
     WhyCode.FITS_NOW: Words(
         Tier.ORDER,
         "it fits, and the next round places it",
@@ -291,6 +298,12 @@ KINDS: dict[tuple[WhyCode, str], Words] = {
         zh="任务要求全部 Worker 位于同一 {level}，但没有一个能全部容纳："
         "需要 {need} 个 Worker（每个 {spec}），"
         "最多的一个（{domain}）全部空闲时也只能容纳 {fits} 个",
+    ),
+    (WhyCode.NEVER_FITS, "label"): replace(
+        WORDS[WhyCode.NEVER_FITS],
+        en="the gang must stay within one {level}, but no node of the pool has the label {level}:"
+        " probably it is misspelt",
+        zh="任务要求全部 Worker 位于同一 {level}，但资源池中没有节点带有标签 {level}，可能拼写有误",
     ),
 }
 """Other words for a code, by its number `kind`."""

@@ -77,8 +77,8 @@ ERRORS: dict[str, tuple[str, str]] = {
     "error.request.fix": ("correct what is listed and try again", "请按提示修正后重试"),
     "error.what_if": ("{count} what-if(s) cannot be read", "有 {count} 个假设无法识别"),
     "error.what_if.fix": (
-        "write them as listed, each in quotes behind its own --if",
-        "请按提示书写，每个 --if 后跟一个带引号的假设",
+        "write each in quotes behind its own --if: {forms}",
+        "每个 --if 后跟一个带引号的假设：{forms}",
     ),
     "error.question": ("the question about {what} was refused", "关于 {what} 的查询被拒绝"),
     "error.question.fix": ("correct what is listed and ask again", "请按提示修正后重试"),

@@ -214,6 +214,14 @@ JOBS: dict[str, tuple[str, str]] = {
         "it starts as soon as every worker has a node; {more}",
         "所有 Worker 都有节点后立即启动；{more}",
     ),
+    "explain.next.never": (
+        "it cannot start until the pool grows or the job is changed; {more}",
+        "在资源池扩容或修改任务之前无法启动；{more}",
+    ),
+    "explain.next.supposed_gone": (
+        "nothing: it would be gone",
+        "无：该任务已不存在",
+    ),
     "explain.more.deadline": (
         "it waits until {at}, then a person must act",
         "最迟等到 {at}，之后需人工处理",

@@ -47,6 +47,10 @@ PLAN: dict[str, tuple[str, str]] = {
         "based on: log position {position} of pool {pool} at {at}, round {round}",
         "依据：资源池 {pool} 的日志位置 {position}，{at}，第 {round} 轮",
     ),
+    "plan.basis.no_round": (
+        "based on: log position {position} of pool {pool} at {at}",
+        "依据：资源池 {pool} 的日志位置 {position}，{at}",
+    ),
     "plan.nobody": (
         "no scheduler answers now: this is what the last round said",
         "当前没有调度器应答：以上为最近一轮调度的结果",

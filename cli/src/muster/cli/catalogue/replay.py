@@ -118,6 +118,11 @@ REPLAY: dict[str, tuple[str, str]] = {
         "write one line for each job or node, below the header",
         "请在表头下为每个任务或节点写一行",
     ),
+    "error.replay_policy_name": (
+        "--policy {change}: the name {name} is not known",
+        "--policy {change}：未知的名称 {name}",
+    ),
+    "error.replay_policy_name.fix": ("known are: {known}", "可用的名称：{known}"),
     "error.replay_policy": ("--policy {change} cannot be", "--policy {change} 无效"),
     "error.replay_policy.fix": (
         "write NAME=VALUE with a value of its kind; there are: {known}",
@@ -182,6 +187,10 @@ REPLAY: dict[str, tuple[str, str]] = {
         "has {have} cells where the header has {need}: add or remove commas",
         "有 {have} 个单元格，而表头有 {need} 个：请增减逗号",
     ),
+    "replay.rule.header": (
+        "there is no header: the first line names the columns; needed are: {columns}",
+        "缺少表头：首行须为列名；必需的列：{columns}",
+    ),
     "replay.rule.missing": (
         "the column is missing; needed are: {columns}",
         "缺少该列；必需的列：{columns}",
@@ -220,6 +229,10 @@ REPLAY: dict[str, tuple[str, str]] = {
     "replay.figure.makespan": ("makespan", "总完成时间"),
     "replay.figure.ends": ("how they ended", "结束情况"),
     "replay.figure.refused": ("refused by admission", "被准入拒绝"),
+    "replay.figure.never_fit": (
+        "never fit, and left out of all figures",
+        "永远无法放置（不计入任何指标）",
+    ),
     "replay.figure.resumed": ("resumed from a parked state", "由异常状态恢复的次数"),
     "replay.figure.rounds": ("rounds, facts", "调度轮数、事件数"),
     "replay.figure.speed": ("took", "用时"),

@@ -17,6 +17,7 @@ from muster.contracts.queries import QueryAnswer
 from muster.domain.phases import Phase
 from muster.domain.pools import PoolSummary
 from muster.domain.state import DeadlineKind, JobState
+from muster.domain.waiting import WhyCode
 
 
 def explanation(
@@ -32,9 +33,10 @@ def explanation(
     reason = _because(state, summary, answer)
     if reason:
         yield Text(say("explain.because", why=reason))
-    if state.phase is Phase.QUEUED:
+    code = _code(state, summary, answer)
+    if state.phase is Phase.QUEUED and code != WhyCode.SUPPOSED_GONE:
         yield Text(_place(state, summary, answer))
-    yield Text(say("explain.next", what=_next(state)))
+    yield Text(say("explain.next", what=_next(state, code)))
 
 
 def _because(state: JobState, summary: PoolSummary | None, answer: QueryAnswer | None) -> str:
@@ -56,8 +58,20 @@ def _place(state: JobState, summary: PoolSummary | None, answer: QueryAnswer | N
     return say("explain.place", ahead=ahead, waiting=waiting, **free)
 
 
-def _next(state: JobState) -> str:
+def _code(state: JobState, summary: PoolSummary | None, answer: QueryAnswer | None) -> str | None:
+    """Return the code of the reason why a job is not running, None if it is not known."""
+    if answer is not None and answer.explanation is not None:
+        return answer.explanation.why.code
+    told = place_in(state, summary)
+    return told.code if told else None
+
+
+def _next(state: JobState, code: str | None) -> str:
+    if code == WhyCode.SUPPOSED_GONE:
+        return say("explain.next.supposed_gone")
     match state.phase:
+        case Phase.QUEUED if code in {WhyCode.NEVER_FITS, WhyCode.NODES_ABSENT}:
+            return say("explain.next.never", more=_patience(state))
         case Phase.QUEUED:
             return say("explain.next.queued", more=_patience(state))
         case Phase.EVICTING | Phase.STOPPING:

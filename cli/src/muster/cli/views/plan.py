@@ -14,7 +14,7 @@ from muster.cli.words import clock, plain, span
 from muster.contracts.queries import QueryAnswer
 from muster.domain.phases import Phase
 from muster.domain.state import JobState
-from muster.domain.waiting import Explanation, Fit, FitOutcome, Help, Victim
+from muster.domain.waiting import Explanation, Fit, FitOutcome, Help, Victim, WhyCode
 from muster.domain.waiting_words import spoken
 
 MOST_NODES = 8
@@ -56,7 +56,7 @@ def because(explained: Explanation, pool: str) -> str:
     """Return the sentence of a reason, with its code and where to look first."""
     why = explained.why
     words = why.text(language())
-    if explained.phase is Phase.QUEUED:
+    if explained.phase is Phase.QUEUED and why.code != WhyCode.SUPPOSED_GONE:
         words = spoken(why, pool).text(language())
     tier = say(f"tier.{why.tier.value}")
     return plain(f"{words} [{why.code}, {tier}]")
@@ -64,16 +64,10 @@ def because(explained: Explanation, pool: str) -> str:
 
 def basis(answer: QueryAnswer) -> Text:
     """Return what an answer is based on."""
-    return Text(
-        say(
-            "plan.basis",
-            pool=answer.pool,
-            position=answer.position,
-            at=clock(answer.at),
-            round="-" if answer.round is None else answer.round,
-        ),
-        "dim",
-    )
+    known = {"pool": answer.pool, "position": answer.position, "at": clock(answer.at)}
+    if answer.round is None:
+        return Text(say("plan.basis.no_round", **known), "dim")
+    return Text(say("plan.basis", **known, round=answer.round), "dim")
 
 
 # --- why not -----------------------------------------------------------------------------------

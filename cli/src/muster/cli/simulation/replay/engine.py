@@ -21,6 +21,7 @@ from muster.cli.simulation.replay.capacity import Capacity, NodeStep
 from muster.cli.simulation.replay.intake import USER, job_of, judged, submission
 from muster.cli.simulation.replay.machines import Machines
 from muster.cli.simulation.replay.meters import Meters
+from muster.cli.simulation.replay.misfits import split
 from muster.cli.simulation.replay.rounds import Rounds
 from muster.cli.simulation.replay.settings import Settings
 from muster.cli.simulation.replay.workload import Row, Workload
@@ -69,9 +70,10 @@ class Engine:
         watchers: Iterable[Callable[[Change], None]] = (),
     ) -> None:
         self._settings = settings
+        workload, misfits = split(workload, settings)
         self.book = Book()
         self.rounds = Rounds(self.book, settings.policy, settings.round_every_s)
-        self.meters = Meters(workload, settings.policy)
+        self.meters = Meters(workload, settings.policy, misfits)
         self.machines = Machines(
             self.book, settings.checkpoint_s, self._at_the_end, self.meters.lost
         )

@@ -22,21 +22,26 @@ Document = dict[str, Any]
 
 ALL = "all"
 
+SHOWN = 5
+"""So many jobs that never fit are named; all are counted."""
+
 
 def document(ended: Ended, workload: Workload, settings: Settings, cut: Cut) -> Document:
     """Return the figures."""
     meters = ended.meters
     until = (ended.ended_at - START).total_seconds()
-    first = workload.rows[0].submit_s
+    served = meters.workload
+    first = served.rows[0].submit_s if served.rows else 0.0
     meters.close(ended.ended_at)
     return {
-        "workload": _workload(workload),
+        "workload": _workload(workload, served),
         "settings": _settings(settings, cut),
-        "allocation": _allocation(meters, workload, until),
+        "allocation": _allocation(meters, _last(served), until),
         "fragmentation": _fragmentation(meters),
         "queue_s": _by_class(meters, _queued),
         "first_wait_s": _by_class(meters, lambda trail: trail.first_wait_s),
         "jct_s": _by_class(meters, lambda trail: trail.jct_s),
+        "never_fit": _misfits(meters),
         "ends": _ends(meters),
         "evictions": _evictions(meters),
         "lost_gpu_hours": _hours(sum(t.lost_gpu_s for t in meters.trails.values())),
@@ -52,10 +57,11 @@ def document(ended: Ended, workload: Workload, settings: Settings, cut: Cut) -> 
     }
 
 
-def _workload(workload: Workload) -> Document:
+def _workload(workload: Workload, served: Workload) -> Document:
+    """Return what was asked for. served: without what never fits, which is no load."""
     gpus = sum(shape.gpus for shape in workload.nodes.values())
-    work = sum(row.gpu_count * row.duration_s for row in workload.rows)
-    last = workload.rows[-1].submit_s
+    work = sum(row.gpu_count * row.duration_s for row in served.rows)
+    last = _last(served)
     return {
         "name": workload.name,
         "jobs": len(workload.rows),
@@ -63,6 +69,18 @@ def _workload(workload: Workload) -> Document:
         "gpus": gpus,
         "gpu_hours": _hours(work),
         "offered_load": round(work / (gpus * last), 3) if gpus and last else None,
+    }
+
+
+def _last(workload: Workload) -> float:
+    return workload.rows[-1].submit_s if workload.rows else 0.0
+
+
+def _misfits(meters: Meters) -> Document:
+    first = meters.misfits[:SHOWN]
+    return {
+        "jobs": len(meters.misfits),
+        "first": [{"job": m.job_id, "why": m.why.en, "why_zh": m.why.zh} for m in first],
     }
 
 
@@ -81,8 +99,7 @@ def _settings(settings: Settings, cut: Cut) -> Document:
     }
 
 
-def _allocation(meters: Meters, workload: Workload, until: float) -> Document:
-    last = workload.rows[-1].submit_s
+def _allocation(meters: Meters, last: float, until: float) -> Document:
     used = sum(point.used * seconds for point, seconds in meters.series.spans(until)) / 1000
     return {
         "percent": round(100 * meters.series.allocation(until), 2),

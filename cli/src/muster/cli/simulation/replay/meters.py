@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 
 from muster.cli.simulation.replay.book import Change, NodeChange
 from muster.cli.simulation.replay.fragments import Fragments
+from muster.cli.simulation.replay.misfits import Misfit
 from muster.cli.simulation.replay.rounds import Rounds
 from muster.cli.simulation.replay.series import NodeSeries, Point, Series
 from muster.cli.simulation.replay.starvation import Entry
@@ -84,11 +85,12 @@ class Periods:
 class Meters:
     """See the module. evictions: (class, cause) -> how many; refusals: rule -> how many.
 
-    waiting: jobs in the queue now.
+    workload: without the misfits, which are nowhere else counted. waiting: jobs in the queue now.
     """
 
     workload: Workload
     policy: Policy
+    misfits: tuple[Misfit, ...] = ()
     trails: dict[str, Trail] = field(default_factory=dict)
     evictions: Counter[tuple[str, str]] = field(default_factory=Counter)
     refusals: Counter[str] = field(default_factory=Counter)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from muster.cli.errors import CliError
+from muster.cli.words import plain
 from muster.domain.demand import QueueLimits, ResourceClass
 from muster.scheduler.core.policy import Order, Policy
 
@@ -53,14 +54,20 @@ class Settings:
 def policy_with(changes: Iterable[str]) -> Policy:
     """Return the policy that `name=value` texts make of the usual one. Raises CliError."""
     usual = Policy()
-    known = sorted(each.name for each in dataclasses.fields(Policy))
+    known = sorted(
+        each.name for each in dataclasses.fields(Policy) if type(getattr(usual, each.name)) in _READ
+    )
     values: dict[str, Any] = {}
     for change in changes:
         name, _, text = change.partition("=")
+        if not hasattr(usual, name):
+            raise CliError(
+                "replay_policy_name", change=plain(change), name=plain(name), known=", ".join(known)
+            )
         try:
             values[name] = _READ[type(getattr(usual, name))](text)
-        except (AttributeError, KeyError, ValueError) as error:
-            raise CliError("replay_policy", change=change, known=", ".join(known)) from error
+        except (KeyError, ValueError) as error:
+            raise CliError("replay_policy", change=plain(change), known=", ".join(known)) from error
     return dataclasses.replace(usual, **values)
 
 

@@ -23,6 +23,7 @@ MOST_FAULTS = 20
 """So many are told at once; a file of another kind breaks a rule in each line."""
 
 LONGEST = 40
+"""So much of a cell is shown of what a file says; what this program says is never cut."""
 
 
 @dataclass(slots=True)
@@ -32,9 +33,14 @@ class Faults:
     found: list[Violation] = field(default_factory=list)
 
     def note(self, place: str, rule: str, /, **values: object) -> None:
-        """Note a broken rule: `replay.rule.<rule>` says what it is, and what to do."""
+        """Note a broken rule: `replay.rule.<rule>` says what it is, and what to do.
+
+        value: what stands in the file; it alone is shortened.
+        """
         english, chinese = TEXTS[f"replay.rule.{rule}"]
-        shown = {name: plain(str(value))[:LONGEST] for name, value in values.items()}
+        shown = {name: plain(str(value)) for name, value in values.items()}
+        if "value" in shown:
+            shown["value"] = _shortened(shown["value"])
         self.found.append(
             Violation(
                 code=f"REPLAY_{rule.upper()}",
@@ -148,12 +154,21 @@ class Table:
 
     def _is_usable(self, header: Sequence[str]) -> bool:
         before, place = len(self.faults.found), f"{self.path}:1"
+        if not any(header):
+            self.faults.note(place, "header", columns=", ".join(self._needed))
+            return False
         for name in self._needed:
             if name not in header:
                 self.faults.note(f"{place}:{name}", "missing", columns=", ".join(self._needed))
         for index, name in enumerate(header):
             if name in header[:index]:
-                self.faults.note(f"{place}:{plain(name)}", "twice")
+                self.faults.note(f"{place}:{_shortened(plain(name))}", "twice")
             elif name not in self._known:
-                self.faults.note(f"{place}:{plain(name)}", "unknown", known=", ".join(self._known))
+                self.faults.note(
+                    f"{place}:{_shortened(plain(name))}", "unknown", known=", ".join(self._known)
+                )
         return len(self.faults.found) == before
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from muster.cli.output import rows, table
 from muster.cli.simulation.replay.figures import Document
-from muster.cli.texts import say
+from muster.cli.texts import pick, say
 from muster.cli.words import plain, span
 
 MEASURES = ("first_wait_s", "queue_s", "jct_s")
@@ -71,6 +71,7 @@ def pairs(figures: Document) -> Iterator[tuple[str, str]]:
     yield say("replay.figure.makespan"), span(figures["makespan_s"])
     yield say("replay.figure.ends"), _counts(ends)
     yield say("replay.figure.refused"), _counts(refused)
+    yield from _misfits(figures["never_fit"])
     yield say("replay.figure.resumed"), _text(resumed)
     yield say("replay.figure.rounds"), f"{figures['rounds']}, {figures['events']}"
     speed = say("replay.speed", seconds=run["wall_s"], rate=run["jobs_per_s"])
@@ -83,6 +84,15 @@ def _text(value: object) -> str:
 
 def _counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {number}" for name, number in counts.items()) or say("replay.none")
+
+
+def _misfits(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield how many there are, and of the first ones why."""
+    yield say("replay.figure.never_fit"), _text(found["jobs"] or None)
+    for one in found["first"]:
+        yield "", f"{plain(one['job'])}: {pick((one['why'], one['why_zh']))}"
+    if found["jobs"] > len(found["first"]):
+        yield "", "…"
 
 
 def _fragmentation(found: Mapping[str, Any]) -> str:

@@ -24,11 +24,12 @@ from muster.scheduler.core.doors import Shut, is_there, serves, shut
 from muster.scheduler.core.estimate import estimate
 from muster.scheduler.core.fitting import Fitting
 from muster.scheduler.core.memory import Memory
-from muster.scheduler.core.placement import Shortfall
+from muster.scheduler.core.placement import NODE, Shortfall
 from muster.scheduler.core.plan import plan
 from muster.scheduler.core.policy import Policy
 from muster.scheduler.core.quota import Short
 from muster.scheduler.core.remedies import remedies
+from muster.scheduler.core.rooms import ZONE
 from muster.scheduler.core.shadow import Reservation
 from muster.scheduler.core.snapshot import JobKey, Listed, Snapshot, is_hold
 from muster.scheduler.core.stock import Scarce
@@ -80,6 +81,18 @@ def explain_state(state: JobState, now: datetime) -> Explanation:
         phase=state.phase,
         why=told,
         helps=(in_general(WhyCode(told.code)),),
+    )
+
+
+def explain_gone(state: JobState) -> Explanation:
+    """Explain a job that a what-if takes away."""
+    told = why(WhyCode.SUPPOSED_GONE)
+    return Explanation(
+        tenant=state.tenant,
+        job=state.job,
+        phase=state.phase,
+        why=told,
+        helps=(in_general(WhyCode.SUPPOSED_GONE),),
     )
 
 
@@ -139,9 +152,20 @@ def why_of(made: Plan, job: Listed, verdict: Verdict) -> Why:
             return why(code, **_kept(verdict.kept))
         case Waiting.NO_ROOM if verdict.kept is not None and verdict.kept.job == job.key:
             return why(code, **_amounts(job.state, verdict.short), **_kept(verdict.kept))
-    far = verdict.short is not None and verdict.short.level is not None
-    kind = {"kind": "domain"} if far and code is WhyCode.NEVER_FITS else {}
+    kind = _kind(made, verdict.short) if code is WhyCode.NEVER_FITS else {}
     return why(code, **_amounts(job.state, verdict.short), **kind)
+
+
+def _kind(made: Plan, short: Shortfall | None) -> dict[str, str]:
+    if short is None or short.level is None:
+        return {}
+    return {"kind": "domain" if _is_known(made, short.level) else "label"}
+
+
+def _is_known(made: Plan, level: str) -> bool:
+    """Tell whether any node belongs to a domain of this kind."""
+    nodes = nodes_of(made).values()
+    return level in {NODE, ZONE} or any(node.shape.labels.get(level) for node in nodes)
 
 
 def _kept(kept: Reservation) -> dict[str, int | str]:

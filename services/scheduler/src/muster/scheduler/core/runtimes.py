@@ -1,4 +1,7 @@
-"""How long jobs of a kind have run until they succeeded: what a guess about the others rests on.
+"""How long jobs of a kind have run: what a guess about the others rests on.
+
+Jobs that succeed teach, and jobs that their own run limit ends: they would have run at least so
+long. Failures and evictions teach nothing, as they come at any time.
 
 Learned by the fold from the log, kept in its checkpoint, read by reservations and estimates. No
 proof of anything: a limit on the run time is one. Whole numbers only, so that the same log always
@@ -97,7 +100,7 @@ class Runtimes:
     kinds: Mapping[Kind, Histogram] = field(default_factory=dict)
 
     def learned(self, state: JobState, seconds: float) -> Runtimes:
-        """Return it with one success more."""
+        """Return it with one run more."""
         kinds = dict(self.kinds)
         for kind in kinds_of(state):
             kinds[kind] = kinds.pop(kind, Histogram()).learned(seconds)

@@ -13,7 +13,7 @@ from datetime import datetime
 from muster.contracts import subjects
 from muster.contracts.events import JobData, NodeData, TenantData
 from muster.domain.edges import Owner
-from muster.domain.facts import Preempted, Prioritised, Succeeded
+from muster.domain.facts import Preempted, Prioritised, RunTimedOut, Succeeded
 from muster.domain.phases import Phase
 from muster.domain.pools import EpochTaken, FragmentsMeasured, PoolSummary, RoundDecided
 from muster.domain.stock import StockChanged
@@ -152,7 +152,7 @@ class PoolFold:
 
     def _learn(self, recorded: Recorded) -> None:
         began = recorded.job.started_at
-        if began is not None and isinstance(recorded.event.data.detail, Succeeded):
+        if began is not None and isinstance(recorded.event.data.detail, Succeeded | RunTimedOut):
             seconds = (recorded.at - began).total_seconds()
             self.runtimes = self.runtimes.learned(recorded.job, seconds)
 

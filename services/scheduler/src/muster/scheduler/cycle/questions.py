@@ -27,7 +27,7 @@ from muster.domain.violations import Violation
 from muster.domain.waiting import Explanation, Fit
 from muster.domain.whatif import WhatIf, read_all
 from muster.runtime.service import Aside, at_once
-from muster.scheduler.core.explain import explain_by, explain_state
+from muster.scheduler.core.explain import explain_by, explain_gone, explain_state
 from muster.scheduler.core.fit import fit_of, tried
 from muster.scheduler.core.memory import Memory
 from muster.scheduler.core.plan import plan
@@ -163,7 +163,7 @@ class Questions:
         snapshot = _imagined(asked)
         if snapshot.job(job) is None:  # it is itself supposed to be gone
             gone = asked.snapshot.job(job)
-            return _Found(explain_state(gone.state, snapshot.now) if gone else None)
+            return _Found(explain_gone(gone.state) if gone else None)
         queued = snapshot.book.find(job) is not None
         if changed is not None and queued:
             snapshot = with_job(snapshot, changed)
