@@ -27,13 +27,22 @@ def same(snapshot: Snapshot, memory: Memory, policy: Policy) -> None:
     assert list(with_it.verdicts.items()) == list(alone.verdicts.items())
     assert (with_it.next_at, with_it.cursor) == (alone.next_at, alone.cursor)
     assert with_it.unreached == alone.unreached
+    assert with_it.reservation == alone.reservation
     for one in snapshot.nodes:
         if is_there(one):
             assert with_it.board.free(one.node) == alone.board.free(one.node)
 
 
+POLICIES = (
+    Policy(),
+    Policy(levels=("zone",)),
+    Policy(placement="best_fit"),
+    Policy(reserve_after_s=0, reserve_max_s=3600),
+)
+
+
 @settings(max_examples=80, deadline=None)
-@given(seeds, st.sampled_from([Policy(), Policy(levels=("zone",)), Policy(placement="best_fit")]))
+@given(seeds, st.sampled_from(POLICIES))
 def test_a_pool_that_lives(seed: int, policy: Policy) -> None:
     small, memory = SmallWorld(Random(seed)), Memory()
     for _ in range(10):

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from muster.domain.facts import Scheduled
@@ -146,6 +146,20 @@ def test_room_is_kept_for_a_while_then_given_to_others_for_as_long() -> None:
     assert starts(0).next_at == at(600)
     assert starts(600).next_at == at(7800)
     assert starts(7800).next_at == at(600 + 2 * 7200)
+    second = 600 + 2 * 7200  # twice as long as the first one
+    assert starts(second).next_at == at(second + 2 * 7200)
+    assert placements(starts(second + 2 * 7200 - 1)) == {}
+    assert set(placements(starts(second + 2 * 7200))) == {"small"}
+    assert placements(starts(second + 3 * 7200)) == {}
+
+
+def test_room_is_kept_without_a_pause_while_limits_prove_the_end_however_far_away() -> None:
+    far = running("r", ["n00"], max_runtime_s=90 * HOUR, auto=False)
+    for now in (0, 7800, 50_000, 300_000):
+        made = plan(world(pool(2), [far, BIG, waits("j")], now), POLICY)
+        assert placements(made) == {}
+        assert made.reservation is not None
+        assert made.reservation.until is not None
 
 
 def test_what_was_learned_tells_when() -> None:
@@ -317,6 +331,7 @@ def random_work(dice: Random, name: str, comes: float, *, limited: bool, idle: f
 
 @settings(max_examples=15, deadline=None)
 @given(seeds)
+@example(275139)  # an idle job is told to leave the kept room in the middle of a round
 def test_a_gang_starts_no_later_than_it_was_first_promised(seed: int) -> None:
     dice = Random(seed)
     count = dice.randint(2, 6)

@@ -24,7 +24,8 @@ class SchedulerSettings(BaseSettings):
     order: of the queue: default, fifo, fifo_skip or sjf.
     age_s: one point of priority (1-99) is worth so many seconds of waiting in the queue.
     reserve_after_s: after so long in the queue room is kept for a job that nothing but room keeps
-    back; reserve_max_s: for so long at a stretch while nobody knows until when, 0 = never.
+    back; reserve_max_s: for so long at a stretch while limits prove no end, then twice as long,
+    and so on, with pauses of this length; 0 = never.
     min_run_s, cool_down_s: how long a job runs before a higher one may evict it, and one that was
     evicted before. cycle_window_s: within so long nobody evicts the one for which it was evicted
     itself. max_evictions_per_minute: gangs of one pool, for jobs of higher priority. max_searches,

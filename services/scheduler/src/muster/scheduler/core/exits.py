@@ -5,7 +5,7 @@ The one place where candidates for an eviction come from; by what right, `rights
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 
 from muster.scheduler.core.holders import Holders
 from muster.scheduler.core.jobs import JobKey, Listed
@@ -72,3 +72,14 @@ class Exits:
         # nobody becomes a victim in the course of a round, but some cease to be
         self._victims[key] = [one for one in known if one.key not in self._spoken_for]
         return self._victims[key]
+
+    def when_gone(self, key: JobKey, job: Listed, bids: Iterable[Bid]) -> int | None:
+        """Return within how many seconds a holder is gone if a job wants its room, or because it
+        was told to leave in this round; None: it stays, or has been on its way out before."""
+        if key in self._spoken_for:
+            told = self.leaving.get(key) if key in self._holders.stayers else None
+            return told.seconds if told else None
+        other = self._holders.stayers.get(key)
+        if other is None or not any(self._rights.may_take(job, other, bid) for bid in bids):
+            return None
+        return other.state.demand.grace_s

@@ -11,13 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from muster.domain.demand import Role
 from muster.domain.state import JobState
+from muster.scheduler.core.amounts import of_role, room
 from muster.scheduler.core.board import Taken, claim_on
-from muster.scheduler.core.doors import has_model
 from muster.scheduler.core.endings import Basis, Ending, ending, limit_if_placed
 from muster.scheduler.core.jobs import JobKey, Listed
-from muster.scheduler.core.placement import Placed, Shortfall
+from muster.scheduler.core.placement import Asked, Placed, Shortfall
 from muster.scheduler.core.policy import Order
 from muster.scheduler.core.rooms import Kind, Sites
 from muster.scheduler.core.runtimes import UNTAUGHT
@@ -30,7 +29,6 @@ from muster.scheduler.core.shadow import (
     reservation,
     spell,
 )
-from muster.scheduler.core.victims import Candidate
 
 if TYPE_CHECKING:
     from muster.scheduler.core.round import Round
@@ -101,9 +99,7 @@ class Keeper:
         found = self._find(job, now.begin)
         if found is None:
             return
-        if found.basis is Basis.LIMITS:
-            self._note(found.at - timedelta(seconds=self._policy.reserve_max_s))
-        self.reservation = reservation(state, self._now, now, found, self._policy)
+        self.reservation = reservation(state, self._now, now, found)
         if self.reservation is not None:
             self._hold(job, found)
 
@@ -129,48 +125,57 @@ class Keeper:
 
     def _find(self, job: Listed, anchor: datetime) -> Shadow | None:
         sites = self._round.ground.open_to(job.state)
-        kinds = _serving(job.state.demand.roles, sites)
+        useful = self._useful(job, sites)
         board = self._round.board
+        known: dict[JobKey, Mapping[str, Taken]] = {}
 
         def has(key: JobKey) -> Mapping[str, Taken]:
-            nodes = (node for node in board.nodes_of(key) if node in kinds)
-            return {node: board.claimants(node)[key].taken for node in nodes}
+            if key not in known:
+                nodes = (node for node in board.nodes_of(key) if node in useful)
+                known[key] = {node: board.claimants(node)[key].taken for node in nodes}
+            return known[key]
 
         def fits(gone: frozenset[JobKey]) -> Placed | Shortfall:
             return self._round.fit(job, sites, gone)
 
-        free = {node: kind.free for node, kind in kinds.items()}
-        return find(
-            job.state.demand.roles, list(self._endings(job, kinds, anchor)), free, has, fits
-        )
+        endings = list(self._endings(job, useful, anchor))
+        return find(job.state.demand.roles, endings, useful, has, fits)
 
-    def _may_go(self, job: Listed) -> Iterator[Candidate]:
-        """Yield whom the gang may send off already now."""
-        for bid in self._round.rights.bids(job.state):
-            yield from self._round.exits.who_may_go(job, bid)
+    def _useful(self, job: Listed, sites: Sites) -> dict[str, Kind]:
+        """Return the nodes on which a worker would fit if they were empty.
+
+        What others have elsewhere is not worth waiting for; a pool may have many other nodes.
+        """
+        asked = [Asked(role, of_role(role)) for role in job.state.demand.roles if role.replicas]
+        board, known = self._round.board, dict[Kind, bool]()
+
+        def holds_any(empty: Kind) -> bool:
+            if empty not in known:
+                known[empty] = any(each.count(empty) for each in asked)
+            return known[empty]
+
+        return {
+            node: kind
+            for node, kind in sites.every.kinds.items()
+            if holds_any(Kind(room(board.capacity(node)), kind.gpu_model))
+        }
 
     def _endings(self, job: Listed, nodes: Iterable[str], anchor: datetime) -> Iterator[Ending]:
-        """Yield when each is gone who has something on nodes that the gang may use."""
-        board, known = self._round.board, self._round.snapshot.runtimes
-        may_go = {one.key: one for one in self._may_go(job)}
+        """Yield when each is gone who has something on these nodes."""
+        board, known, made = self._round.board, self._round.snapshot.runtimes, self._round
+        bids = list(made.rights.bids(job.state))
         there = {key for node in nodes for key in board.claimants(node)}
         for key in sorted(there):
-            if key in may_go:
-                grace = timedelta(seconds=may_go[key].job.state.demand.grace_s)
-                yield Ending(key, self._now + grace, Basis.LIMITS, self._now)
+            seconds = made.exits.when_gone(key, job, bids)
+            if seconds is not None:
+                at = self._now + timedelta(seconds=seconds)
+                yield Ending(key, at, Basis.LIMITS, self._now)
                 continue
-            holder = self._round.holder(key)
+            holder = made.holder(key)
             if holder is not None:
                 yield ending(holder, known, self._now, anchor)
                 continue
-            placed = self._round.placed[key]
-            yield _ending_of_new(placed, key, self._now)
-
-
-def _serving(roles: Iterable[Role], sites: Sites) -> Mapping[str, Kind]:
-    """Return the nodes that have a GPU model for some worker: nobody else's end matters."""
-    kinds = sites.every.kinds.items()
-    return {n: kind for n, kind in kinds if any(has_model(kind.gpu_model, role) for role in roles)}
+            yield _ending_of_new(made.placed[key], key, self._now)
 
 
 def _ending_of_new(state: JobState, key: JobKey, now: datetime) -> Ending:

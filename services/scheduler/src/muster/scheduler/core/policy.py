@@ -27,7 +27,8 @@ class Policy:
     """order: of the queue. age_s: one point of priority is worth so many seconds of waiting in it.
 
     reserve_after_s: after so long in the queue room is kept for a job that nothing else keeps back;
-    reserve_max_s: for so long at a stretch while nobody knows until when, 0 = never.
+    reserve_max_s: for so long at a stretch while limits prove no end, then twice as long, and so
+    on, with pauses of this length. 0 = never.
 
     min_run_s: so long a job runs before a higher one may evict it; cool_down_s: the same for a
     job that was evicted before. Idle jobs have no such protection.

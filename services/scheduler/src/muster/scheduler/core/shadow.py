@@ -20,19 +20,24 @@ from datetime import datetime, timedelta
 
 from muster.domain.demand import ResourceClass, Role
 from muster.domain.state import JobState
-from muster.scheduler.core.amounts import CARD, Need, Room, of_role
+from muster.scheduler.core.amounts import CARD, Need, of_role
 from muster.scheduler.core.board import Taken
+from muster.scheduler.core.doors import has_model
 from muster.scheduler.core.endings import Basis, Ending, limit_if_placed
 from muster.scheduler.core.placement import Placed, Shortfall
 from muster.scheduler.core.policy import Policy
 from muster.scheduler.core.rank import entered
+from muster.scheduler.core.rooms import Kind
 from muster.scheduler.core.snapshot import JobKey, key_of
 
 Fits = Callable[[frozenset[JobKey]], Placed | Shortfall]
 """Place the gang as if these jobs were gone."""
 
 Has = Callable[[JobKey], Mapping[str, Taken]]
-"""What a job has on each of the nodes that the gang may use."""
+"""What a job has on each of the nodes on which the gang has any use for room."""
+
+Triple = tuple[int, int, int]
+"""Thousandths of cards, thousandths of cores, MiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,15 +84,19 @@ class Reservation:
 
 @dataclass(frozen=True, slots=True)
 class Spell:
-    """One of the spells in which room is kept for a job. They alternate with equal pauses.
+    """One of the spells in which room is kept for a job, or the pause after it.
 
-    begin: of this spell, or of the one before this pause.
+    begin, end: of the spell; change: when it, or its pause, is over.
     """
 
     first: datetime
     begin: datetime
+    end: datetime
     change: datetime
-    keeps: bool
+
+    def keeps(self, now: datetime) -> bool:
+        """Tell whether it is not the pause."""
+        return now < self.end
 
 
 def spell(state: JobState, policy: Policy, now: datetime) -> Spell | None:
@@ -95,10 +104,21 @@ def spell(state: JobState, policy: Policy, now: datetime) -> Spell | None:
     first = due_at(state, policy)
     if now < first or not policy.reserve_max_s:
         return None
-    longest = timedelta(seconds=policy.reserve_max_s)
-    number = (now - first) // longest
-    begin = first + (number - number % 2) * longest
-    return Spell(first, begin, first + (number + 1) * longest, number % 2 == 0)
+    begin, end = spell_at(first, policy.reserve_max_s, now)
+    pauses = end + timedelta(seconds=policy.reserve_max_s)
+    return Spell(first, begin, end, end if now < end else pauses)
+
+
+def spell_at(first: datetime, shortest_s: float, now: datetime) -> tuple[datetime, datetime]:
+    """Return begin and end of the spell in which `now` is, or after which there is a pause.
+
+    Each is twice as long as the one before; the pauses are all as long as the first spell.
+    """
+    begin, length = first, timedelta(seconds=shortest_s)
+    pause = length
+    while now >= begin + length + pause:
+        begin, length = begin + length + pause, length * 2
+    return begin, begin + length
 
 
 def due_at(state: JobState, policy: Policy) -> datetime:
@@ -112,11 +132,10 @@ def may_reserve(state: JobState) -> bool:
 
 
 def reservation(
-    state: JobState, now: datetime, spelled: Spell, found: Shadow, policy: Policy
+    state: JobState, now: datetime, spelled: Spell, found: Shadow
 ) -> Reservation | None:
     """Keep room for a job, or not now: see the decision record on reservations."""
-    near = found.at - now <= timedelta(seconds=policy.reserve_max_s)
-    if spelled.keeps or (found.basis is Basis.LIMITS and near):
+    if found.basis is Basis.LIMITS or spelled.keeps(now):
         return Reservation(key_of(state), spelled.first, found)
     return None
 
@@ -124,13 +143,13 @@ def reservation(
 def find(
     roles: Sequence[Role],
     endings: Sequence[Ending],
-    free: Mapping[str, Room],
+    free: Mapping[str, Kind],
     has: Has,
     fits: Fits,
 ) -> Shadow | None:
     """Return where and when a gang fits for the first time, None if it never does.
 
-    free: what is free now on each node that the gang may use.
+    free: the nodes on which the gang has any use for room, as they are now.
     """
     order = sorted(endings, key=lambda one: (one.at, one.key))
     first = _no_sooner(roles, order, free, has)
@@ -173,24 +192,50 @@ def _first_fit(order: Sequence[Ending], low: int, fits: Fits) -> tuple[int, Plac
 
 
 def _no_sooner(
-    roles: Sequence[Role], order: Sequence[Ending], free: Mapping[str, Room], has: Has
+    roles: Sequence[Role], order: Sequence[Ending], free: Mapping[str, Kind], has: Has
 ) -> int | None:
-    """Return how many must have ended at the least, by counting what is scarcest alone."""
-    role = max(roles, key=lambda one: (_cards(of_role(one)), of_role(one).cpus, one.name))
+    """Return how many must have ended at the least: so many that there is room for each role alone.
+
+    For a gang of equal workers that is mostly exact.
+    """
+    least = 0
+    for role in roles:
+        found = _no_sooner_for(role, order, free, has) if role.replicas else 0
+        if found is None:
+            return None
+        least = max(least, found)
+    return least
+
+
+def _no_sooner_for(
+    role: Role, order: Sequence[Ending], free: Mapping[str, Kind], has: Has
+) -> int | None:
     need = of_role(role)
-    each = _cards(need) or need.cpus
-    if not each:
+    wants = (_cards(need), need.cpus, need.memory)
+    if not any(wants):
         return 0
-    room = {node: left.milli if _cards(need) else left.cpus for node, left in free.items()}
-    fitting = sum(max(0, left) // each for left in room.values())
+    room: dict[str, Triple] = {
+        node: (kind.free.milli, kind.free.cpus, kind.free.memory)
+        for node, kind in free.items()
+        if has_model(kind.gpu_model, role)
+    }
+    fitting = sum(_times(left, wants) for left in room.values())
     for count, one in enumerate(order):
         if fitting >= role.replicas:
             return count
-        for node, taken in has(one.key).items():
-            before = room[node]
-            room[node] = before + (taken.milli if _cards(need) else taken.amounts.cpus)
-            fitting += max(0, room[node]) // each - max(0, before) // each
+        for node, (amounts, slots) in has(one.key).items():
+            before = room.get(node)
+            if before is None:
+                continue
+            milli = amounts.gpus * CARD + sum(slots.values())
+            after = before[0] + milli, before[1] + amounts.cpus, before[2] + amounts.memory
+            room[node] = after
+            fitting += _times(after, wants) - _times(before, wants)
     return len(order) if fitting >= role.replicas else None
+
+
+def _times(left: Triple, wants: Triple) -> int:
+    return max(0, min(have // want for have, want in zip(left, wants, strict=True) if want))
 
 
 def _cards(need: Need) -> int:
