@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from muster.domain import facts as f
 from muster.domain.causes import EvictionCause
@@ -317,3 +319,170 @@ def test_a_users_list_is_that_users_alone() -> None:
 def test_nobody_is_evicted_from_a_blocked_node_and_who_runs_there_stays() -> None:
     jobs = [running("v", ["n1"], priority=10), queued("h", priority=90)]
     assert decided([node("n1")], jobs, blocked(nodes={POOL: ("n1",)})).moves == ()
+
+
+# --- several models ----------------------------------------------------------------------------
+
+MIXED = [node("a"), node("h", gpu_model="H100")]
+
+
+def both(guaranteed: int, ceiling: int | None) -> dict[str, TenantView]:
+    models = ("A100", "H100")
+    own = (Share(pool=POOL, gpu_model=m, guaranteed=guaranteed, ceiling=ceiling) for m in models)
+    return shares(a=tuple(own))
+
+
+@pytest.mark.parametrize("model", [None, "A100|H100"])
+@pytest.mark.parametrize("guarantee", [False, True])
+def test_a_gang_is_within_its_share_of_each_model(model: str | None, guarantee: bool) -> None:
+    wanted = role(replicas=2, gpus=4, gpu_model=model)
+    jobs = [queued("q", roles=(wanted,), tenant="a", guarantee=guarantee)]
+    made = decided(MIXED, jobs, both(4, 4))
+    assert placements(made) == {"q": {"a": ("worker-0",), "h": ("worker-1",)}}
+    assert verdict(decided(MIXED, jobs, both(3, 3)), "q") is Waiting.QUOTA
+
+
+def test_what_the_tenant_has_counts_for_the_parts_of_a_gang() -> None:
+    jobs = [running("r", ["a"], gpus=4, tenant="a"), queued("q", 3, 4, tenant="a")]
+    made = decided([*MIXED, node("a2")], jobs, both(0, 8))
+    assert set(placements(made)["q"]) == {"a", "h"}
+    jobs.append(queued("late", 2, 4, entered=-50, tenant="a"))
+    assert verdict(decided([*MIXED, node("a2")], jobs, both(0, 8)), "late") is Waiting.QUOTA
+
+
+def test_only_the_pool_keeps_a_gang_out_that_is_within_its_share_of_each() -> None:
+    jobs = [running("r", ["h"], tenant="x"), queued("q", 2, 4, tenant="a")]
+    full = decided(MIXED, jobs, both(0, 4))
+    assert verdict(full, "q") is Waiting.QUOTA  # the A100 are free, and would hold it
+    jobs.append(running("s", ["a"], gpus=5, tenant="x"))
+    assert verdict(decided(MIXED, jobs, both(0, 4)), "q") is Waiting.NO_ROOM
+
+
+def test_roles_of_several_sizes_share_what_may_be_had() -> None:
+    roles = (role("big", gpus=4), role("small", replicas=2, gpus=2))
+    made = decided(MIXED, [queued("q", roles=roles, tenant="a")], both(0, 4))
+    assert set(placements(made)["q"]) == {"a", "h"}
+
+
+def test_an_owner_takes_back_of_each_model_what_its_share_holds() -> None:
+    jobs = [
+        running("b1", ["a"], tenant="b", priority=90),
+        running("b2", ["h"], tenant="b", priority=90),
+        queued("q", 2, 8, tenant="a", priority=10),
+    ]
+    tenants = both(8, None) | shares(b=(0, None))
+    assert causes(decided(MIXED, jobs, tenants)) == {
+        "b1": EvictionCause.QUOTA_RECLAIM,
+        "b2": EvictionCause.QUOTA_RECLAIM,
+    }
+    assert decided(MIXED, jobs, both(7, None) | shares(b=(0, None))).moves == ()
+
+
+limit = st.one_of(st.none(), st.integers(min_value=0, max_value=20))
+amounts = st.tuples(st.integers(min_value=0, max_value=16), limit)
+wishes = st.tuples(
+    st.integers(min_value=1, max_value=5),
+    st.sampled_from([1, 2, 4, 8]),
+    st.sampled_from([None, "A100", "A100|H100", "A100|H100|L40"]),
+    st.booleans(),
+    st.sampled_from([10, 50, 90]),
+)
+MODELS = ("A100", "H100", "L40")
+
+
+def several(each: Iterable[tuple[int, int | None]]) -> tuple[Share, ...]:
+    return tuple(
+        Share(
+            pool=POOL,
+            gpu_model=model,
+            guaranteed=guaranteed if ceiling is None else min(guaranteed, ceiling),
+            ceiling=ceiling,
+        )
+        for model, (guaranteed, ceiling) in zip(MODELS, each, strict=True)
+    )
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.sampled_from(MODELS), min_size=1, max_size=6),
+    st.tuples(*[amounts] * 3),
+    st.tuples(*[amounts] * 3),
+    st.lists(st.tuples(st.sampled_from(["a", "b", "c"]), wishes), min_size=1, max_size=8),
+    st.integers(min_value=0, max_value=5),
+)
+def test_no_gang_on_several_models_is_above_a_ceiling_or_a_share(
+    models: list[str],
+    one: tuple[tuple[int, int | None], ...],
+    two: tuple[tuple[int, int | None], ...],
+    wanted: list[tuple[str, Any]],
+    there: int,
+) -> None:
+    nodes = [node(f"n{i}", gpu_model=model) for i, model in enumerate(models)]
+    tenants = shares(a=several(one), b=several(two))
+    jobs: dict[str, JobState] = {}
+    for i in range(min(there, len(nodes))):
+        owner = "abc"[i % 3]
+        jobs[f"r{i}"] = running(f"r{i}", [f"n{i}"], gpus=4 + i % 5, tenant=owner, priority=30)
+    for i, (tenant, (workers, gpus, model, guarantee, priority)) in enumerate(wanted):
+        own = role(replicas=workers, gpus=gpus, gpu_model=model)
+        jobs[f"q{i}"] = queued(
+            f"q{i}", roles=(own,), tenant=tenant, guarantee=guarantee, priority=priority
+        )
+    made = decided(nodes, jobs.values(), tenants)
+    placed, model_of = placements(made), {n.node: n.shape.gpu_model for n in nodes}
+    gone = {
+        wait.job
+        for fact in decisions(made).values()
+        if isinstance(fact, f.Scheduled)
+        for wait in fact.waits_for
+    }
+    has = {name: placed.get(name) or state.held for name, state in jobs.items() if name not in gone}
+
+    def used(tenant: str, model: str, *, sure: bool) -> int:
+        return sum(
+            jobs[name].demand.roles[0].gpus * len(workers)
+            for name, held_by in has.items()
+            if jobs[name].tenant == tenant and (jobs[name].demand.guarantee or not sure)
+            for where, workers in held_by.items()
+            if model_of[where] == model
+        )
+
+    for name, where in placed.items():
+        state = jobs[name]
+        for model in {model_of[each] for each in where}:
+            share = tenants[state.tenant].shares_of(POOL)[model] if state.tenant != "c" else None
+            if share is None:
+                continue
+            if share.ceiling is not None:
+                assert used(state.tenant, model, sure=False) <= share.ceiling
+            if state.demand.guarantee:
+                assert used(state.tenant, model, sure=True) <= share.guaranteed
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.sampled_from(MODELS), min_size=1, max_size=6),
+    st.tuples(*[amounts] * 3),
+    wishes,
+)
+def test_a_gang_comes_in_wherever_room_and_share_hold_it(
+    models: list[str], each: tuple[tuple[int, int | None], ...], wish: Any
+) -> None:
+    workers, gpus, wanted, guarantee, _ = wish
+    nodes = [node(f"n{i}", gpu_model=model) for i, model in enumerate(models)]
+    own = role(replicas=workers, gpus=gpus, gpu_model=wanted)
+    state = queued("q", roles=(own,), tenant="a", guarantee=guarantee)
+    made = decided(nodes, [state], shares(a=several(each)))
+    room = may = 0
+    for share in several(each):
+        if wanted is not None and share.gpu_model not in wanted.split("|"):
+            continue
+        fits = models.count(share.gpu_model) * (8 // gpus)
+        limits = [share.guaranteed] if guarantee else []
+        limits += [] if share.ceiling is None else [share.ceiling]
+        room += fits
+        may += min([fits, *(limit // gpus for limit in limits)])
+    if may >= workers:
+        assert set(placements(made)) == {"q"}
+    elif room >= workers:
+        assert verdict(made, "q") is Waiting.QUOTA

@@ -56,12 +56,14 @@ def fit_of(
         raise KeyError(job)
     demand = listed.state.demand
     gpus, workers = demand.gpus, len(demand.workers)
+    gpu_milli = demand.gpu_milli
     move = move_of(made, job)
     if move is None:
         outcome = FitOutcome.DECLINED if is_declined(made, job) else FitOutcome.WAITS
         return Fit(
             outcome=outcome,
             gpus=gpus,
+            gpu_milli=gpu_milli,
             workers=workers,
             explanation=explained or explain_by(made, job, memory, walks),
         )
@@ -69,6 +71,7 @@ def fit_of(
     return Fit(
         outcome=FitOutcome.PLACED,
         gpus=gpus,
+        gpu_milli=gpu_milli,
         workers=workers,
         placement=scheduled.placement,
         victims=tuple(_victims(made, move, job)),
@@ -99,5 +102,6 @@ def _victim(decision: Decision, state: JobState, now: datetime) -> Victim:
         user=state.user,
         cause=str(fact.cause) if isinstance(fact, f.Preempted) else None,
         gpus=state.demand.gpus,
+        gpu_milli=state.demand.gpu_milli,
         lost_gpu_s=round(lost_work(state, now)),
     )

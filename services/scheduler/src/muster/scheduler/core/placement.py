@@ -8,13 +8,13 @@ nodes that a job may use, and how the job wants them chosen.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from heapq import merge
 from itertools import groupby
 from typing import NamedTuple
 
 from muster.domain.demand import Demand, LocalityMode, Role
-from muster.scheduler.core.amounts import Need, of_role
+from muster.scheduler.core.amounts import CARD, ENDLESS, Need, of_role
 from muster.scheduler.core.doors import has_model
 from muster.scheduler.core.rooms import Domain, Kind, Levels, Rooms, Sites, View
 from muster.scheduler.core.scoring import Market, Taste, taste
@@ -65,11 +65,13 @@ class Shortfall:
 @dataclass(frozen=True, slots=True)
 class How:
     """How nodes are chosen. together: the kinds of domain in which the gang is kept if one holds
-    it, in the order in which they are tried. required: the last of them must do."""
+    it, in the order in which they are tried. required: the last of them must do. limits: GPU model
+    -> thousandths of GPUs of it that a gang may have; of the others as many as there are."""
 
     taste: Taste
     together: tuple[Levels, ...] = ()
     required: str | None = None
+    limits: Mapping[str, int] = field(default_factory=dict)
 
 
 PLAIN = How(taste("first_fit", Market()))
@@ -138,6 +140,34 @@ class Asked(NamedTuple):
         if not has_model(kind.gpu_model, self.role):
             return 0
         return min(kind.free.holds(self.need), self.role.replicas)
+
+
+class _Limits:
+    """How much of each GPU model may still be taken; it goes down as workers get their nodes."""
+
+    def __init__(self, limits: Mapping[str, int]) -> None:
+        self._left = dict(limits)
+
+    def holds(self, model: str, need: Need) -> int:
+        """Return how many workers may still have GPUs of a model."""
+        each = CARD * need.gpus + need.milli
+        if not each or model not in self._left:
+            return ENDLESS
+        return max(0, self._left[model]) // each
+
+    def take(self, model: str, need: Need, workers: int) -> None:
+        """Note that workers have got theirs."""
+        if model in self._left:
+            self._left[model] -= (CARD * need.gpus + need.milli) * workers
+
+    def total(self, need: Need, counts: Iterable[tuple[Kind, int]]) -> int:
+        """Return how many workers there may be in all, so many by room on nodes of each kind."""
+        if not self._left:
+            return sum([count for _, count in counts])
+        by_model: dict[str, int] = {}
+        for kind, count in counts:
+            by_model[kind.gpu_model] = by_model.get(kind.gpu_model, 0) + count
+        return sum(min(count, self.holds(model, need)) for model, count in by_model.items())
 
 
 def _place(
@@ -240,8 +270,11 @@ class _Gang:
         for index, asked in enumerate(self._asked):
             if self._count(index, kind) < asked.role.replicas:
                 return None
-        after = kind
+        after, limits = kind, _Limits(self._how.limits)
         for asked in self._asked:
+            if limits.holds(kind.gpu_model, asked.need) < asked.role.replicas:
+                return None
+            limits.take(kind.gpu_model, asked.need, asked.role.replicas)
             put = self._taste.put(after, asked.need, asked.role.replicas)
             if put is None:
                 return None
@@ -282,9 +315,13 @@ class _Gang:
 
     def _fits(self, sizes: Mapping[Kind, int]) -> tuple[int, ...]:
         """Return how many workers of each role fit, each role alone."""
+        limits = _Limits(self._how.limits)
         return tuple(
-            sum([self._count(index, kind) * size for kind, size in sizes.items()])
-            for index in range(len(self._asked))
+            limits.total(
+                asked.need,
+                [(kind, self._count(index, kind) * size) for kind, size in sizes.items()],
+            )
+            for index, asked in enumerate(self._asked)
         )
 
     def _short_of(self, fits: Sequence[int]) -> int | None:
@@ -317,20 +354,21 @@ class _Gang:
         return found
 
     def _fill(self, order: Sequence[int], view: View) -> Placed | Shortfall:
-        placed = Placed()
+        placed, limits = Placed(), _Limits(self._how.limits)
         for index in order:
             asked = self._asked[index]
-            role = asked.role
+            role, need = asked
             counts = {
                 kind: count
                 for kind, size in view.sizes.items()
-                if size and (count := self._count(index, kind))
+                if size
+                and (count := min(self._count(index, kind), limits.holds(kind.gpu_model, need)))
             }
-            total = sum([count * view.sizes[kind] for kind, count in counts.items()])
+            total = limits.total(need, ((k, n * view.sizes[k]) for k, n in counts.items()))
             if total < role.replicas:
                 return Shortfall(role, total, role.replicas)
             workers = list(role.workers)
-            for node, count in self._share(asked, counts, view):
+            for node, count in self._share(asked, counts, view, limits):
                 kind = _put(placed, self._taste, asked, node, view.kind(node), workers[:count])
                 view.move(node, kind)
                 del workers[:count]
@@ -338,17 +376,29 @@ class _Gang:
         ordered.shares = placed.shares
         return ordered
 
-    def _share(self, asked: Asked, counts: Mapping[Kind, int], view: View) -> list[tuple[str, int]]:
+    def _share(
+        self, asked: Asked, counts: Mapping[Kind, int], view: View, limits: _Limits
+    ) -> list[tuple[str, int]]:
         """Return how many workers each node gets: few nodes, and of these the best."""
         shares: list[tuple[str, int]] = []
         left, taken = asked.role.replicas, set[str]()
-        for count, kinds in self._ranks(asked, counts):
+
+        def most(kind: Kind) -> int:
+            return min(counts[kind], limits.holds(kind.gpu_model, asked.need))
+
+        for _, kinds in self._ranks(asked, counts):
             for node in merge(*(view.nodes(kind) for kind in kinds)):
+                count = most(view.kind(node))
                 if count >= left:
-                    enough = [kind for kind, holds in counts.items() if holds >= left]
-                    return [*shares, (self._best(asked, left, enough, view, taken), left)]
+                    enough = [kind for kind in counts if most(kind) >= left]
+                    best = self._best(asked, left, enough, view, taken)
+                    limits.take(view.kind(best).gpu_model, asked.need, left)
+                    return [*shares, (best, left)]
+                if not count:
+                    continue
                 shares.append((node, count))
                 taken.add(node)
+                limits.take(view.kind(node).gpu_model, asked.need, count)
                 left -= count
         return shares
 

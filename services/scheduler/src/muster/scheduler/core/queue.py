@@ -182,11 +182,11 @@ class Queue:
     def _what_is_missing(self, job: Listed, short: Shortfall) -> Verdict:
         if self.round.is_kept_out(job):
             return Verdict(Waiting.RESERVED, short, kept=self.round.keeper.reservation)
-        if short.level is not None:
-            return Verdict(Waiting.NO_DOMAIN, short)
         quota = self.round.short_of_quota(job)
         if quota is not None:
             return Verdict(Waiting.QUOTA, short, quota=quota)
+        if short.level is not None:
+            return Verdict(Waiting.NO_DOMAIN, short)
         stock = self.round.short_of_stock(job)
         if stock is not None:
             return Verdict(Waiting.STOCK, short, stock=stock)

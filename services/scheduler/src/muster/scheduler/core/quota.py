@@ -10,7 +10,7 @@ Made by `Round` and changes with it; `Owners` orders the queue.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from itertools import chain, combinations
@@ -33,6 +33,9 @@ _OWNS = frozenset({ResourceClass.RESERVED, ResourceClass.ON_DEMAND})
 """Classes whose jobs have a part in a guaranteed share."""
 
 Models = frozenset[str]
+
+Headroom = Mapping[str, int]
+"""GPU model -> thousandths of GPUs that may be had of it. One that is not named has no limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,11 +149,46 @@ def owns(state: JobState) -> bool:
 
 def asked(roles: Iterable[Role], model: str) -> int:
     """Return what a gang may come to take of one model, at most."""
-    return sum(
-        milli(role) * role.replicas
-        for role in roles
-        if role.gpu_model is None or model in role.gpu_model.split("|")
-    )
+    return sum(milli(role) * role.replicas for role in roles if takes(role, model))
+
+
+def takes(role: Role, model: str) -> bool:
+    """Tell whether workers of a role may have GPUs of a model."""
+    return role.gpu_model is None or model in role.gpu_model.split("|")
+
+
+def _one(state: JobState, model: str, left: int, *, wanted: bool = False) -> bool:
+    """Tell whether so much of a model is enough for a worker of a job. wanted: one asks for it."""
+    each = [milli(role) for role in state.demand.roles if milli(role) and takes(role, model)]
+    return min(each) <= left if each else not wanted
+
+
+def spread(
+    roles: Iterable[Role], models: Iterable[str], headroom: Headroom
+) -> dict[str, int] | None:
+    """Return how much of each model the workers would have, the largest first; None if they would
+    have too much of one. A role of which the pool has no model is left out.
+
+    All of a role on one model if it can be.
+    """
+    left, taken = dict(headroom), dict[str, int]()
+    for role in sorted(roles, key=lambda role: (-milli(role), role.name)):
+        each, open_ = milli(role), [m for m in sorted(models) if takes(role, m)]
+        if not each or not open_:
+            continue
+        holds = {m: max(0, left[m]) // each if m in left else role.replicas for m in open_}
+        whole = [model for model in open_ if holds[model] >= role.replicas]
+        workers = role.replicas
+        for model in whole[:1] or open_:
+            count = min(workers, holds[model])
+            if count:
+                taken[model] = taken.get(model, 0) + each * count
+                if model in left:
+                    left[model] -= each * count
+                workers -= count
+        if workers:
+            return None
+    return taken
 
 
 def narrowed(roles: Sequence[Role], models: Models | None) -> tuple[Role, ...] | Role:
@@ -255,15 +293,50 @@ class Ledger:
     def _used(self, of: Mapping[tuple[str, str], Account], name: tuple[str, str]) -> Account:
         return of.get(name) or Account()
 
-    def open_to(self, state: JobState, gone: frozenset[JobKey] = NOBODY) -> Models | None:
-        """Return the models of which a job may have what it asks for once those are gone.
+    def headroom(
+        self, state: JobState, gone: frozenset[JobKey] = NOBODY, *, owner: bool = False
+    ) -> Headroom:
+        """Return how much a job may have once those are gone, of the models of which it could come
+        to ask for more than that.
 
-        None = all of them.
+        owner: so much that its tenant stays within its share.
         """
         if state.tenant not in self._shares or not counts(state):
+            return {}
+        found = {}
+        for model in sorted(self.models):
+            wanted = asked(state.demand.roles, model)
+            left = self._left(state, model, gone, owner=owner)
+            if left is not None and left < wanted:
+                found[model] = max(0, left)
+        return found
+
+    def _left(
+        self, state: JobState, model: str, gone: frozenset[JobKey], *, owner: bool
+    ) -> int | None:
+        share, name = self._share(state.tenant, model), (state.tenant, model)
+        if share is None:
             return None
-        found = frozenset(m for m in self.models if self._short(state, m, gone) is None)
+        lefts = []
+        if state.demand.guarantee:
+            sure = self._used(self._guaranteed, name).worst(gone)
+            lefts.append(CARD * share.guaranteed - sure)
+        if share.ceiling is not None:
+            lefts.append(CARD * share.ceiling - self._used(self._all, name).worst(gone))
+        if owner:
+            lefts.append(-self.lent(*name, gone))
+        return min(lefts, default=None)
+
+    def open_to(self, state: JobState, headroom: Headroom) -> Models | None:
+        """Return the models of which a worker of a job may have what it asks for. None = all."""
+        found = frozenset(
+            m for m in self.models if m not in headroom or _one(state, m, headroom[m])
+        )
         return None if found == self.models else found
+
+    def holds(self, state: JobState, headroom: Headroom) -> bool:
+        """Tell whether all workers of a job together keep to this, were there nodes for them."""
+        return spread(state.demand.roles, self.models, headroom) is not None
 
     def short(self, state: JobState) -> Short | None:
         """Return what a job's tenant has too little of, on the model where least is missing."""
@@ -289,33 +362,42 @@ class Ledger:
     # --- lenders and borrowers -------------------------------------------------------------------
 
     def owned_by(self, state: JobState, gone: frozenset[JobKey] = NOBODY) -> Models:
-        """Return the models of which the tenant stays within its share with this job.
+        """Return the models of which the tenant stays within its share with this job, or with
+        some of its workers where the others have their part of another model.
 
         What leaves, and those in `gone`, count no more.
         """
-        if state.tenant not in self._shares or not owns(state):
-            return frozenset()
-        return frozenset(m for m in self.models if self._within(state, m, gone))
 
-    def _within(self, state: JobState, model: str, gone: frozenset[JobKey]) -> bool:
-        share, wanted = self._share(state.tenant, model), asked(state.demand.roles, model)
-        if share is None or not wanted:
-            return False
-        return self.stays(state.tenant, model, gone) + wanted <= CARD * share.guaranteed
+        def left(model: str) -> int:
+            return -self.lent(state.tenant, model, gone)
+
+        return self._owned(state, left)
 
     def could_own(self, state: JobState) -> Models:
         """Return the models of which its tenant would stay within its share with this job, were
         none of its ordinary jobs there."""
+
+        def left(model: str) -> int:
+            share = self._share(state.tenant, model)
+            fixed = self._used(self._guaranteed, (state.tenant, model)).without(NOBODY)
+            return (CARD * share.guaranteed if share else 0) - fixed
+
+        return self._owned(state, left)
+
+    def _owned(self, state: JobState, left: Callable[[str], int]) -> Models:
         if state.tenant not in self._shares or not owns(state):
             return frozenset()
-        return frozenset(m for m in self.models if self._could(state, m))
+        lefts = {model: left(model) for model in self.models}
+        if spread(state.demand.roles, self.models, lefts) is None:
+            return frozenset()
+        return frozenset(m for m in self.models if _one(state, m, lefts[m], wanted=True))
 
-    def _could(self, state: JobState, model: str) -> bool:
-        share, wanted = self._share(state.tenant, model), asked(state.demand.roles, model)
-        if share is None or not wanted:
-            return False
-        fixed = self._used(self._guaranteed, (state.tenant, model)).without(NOBODY)
-        return fixed + wanted <= CARD * share.guaranteed
+    def owns_whole(self, state: JobState) -> bool:
+        """Tell whether there is a model of which the tenant stays within its share with all of a
+        job."""
+        roles, tenant = state.demand.roles, state.tenant
+        wanted = {model: asked(roles, model) for model in self.models}
+        return any(each and self.lent(tenant, m) + each <= 0 for m, each in wanted.items())
 
     def stays(self, tenant: str, model: str, gone: frozenset[JobKey] = NOBODY) -> int:
         """Return what a tenant has of a model and does not give back."""
@@ -414,10 +496,9 @@ class Owners:
                     heappush(heads, (rank(after, policy), number, waiters, index + 1))
 
     def _take(self, state: JobState, ledger: Ledger) -> bool:
-        for model in sorted(ledger.models):
-            wanted, name = asked(state.demand.roles, model), (state.tenant, model)
-            taken = self._planned.get(name, 0)
-            if wanted and ledger.lent(state.tenant, model) + taken + wanted <= 0:
-                self._planned[name] = taken + wanted
-                return True
-        return False
+        names = {model: (state.tenant, model) for model in sorted(ledger.models)}
+        left = {m: -ledger.lent(*name) - self._planned.get(name, 0) for m, name in names.items()}
+        taken = spread(state.demand.roles, ledger.models, left)
+        for model, amount in (taken or {}).items():
+            self._planned[names[model]] = self._planned.get(names[model], 0) + amount
+        return bool(taken)

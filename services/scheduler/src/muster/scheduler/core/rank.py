@@ -13,9 +13,11 @@ import hashlib
 from datetime import datetime, timedelta
 from functools import lru_cache
 
+from muster.domain.demand import Demand
 from muster.domain.phases import Phase
 from muster.domain.spec import MAX_RUNTIME_S
 from muster.domain.state import JobState
+from muster.scheduler.core.amounts import CARD
 from muster.scheduler.core.jobs import Listed
 from muster.scheduler.core.policy import Order, Policy
 
@@ -81,7 +83,14 @@ def lost_work(state: JobState, now: datetime) -> float:
     """Return GPU seconds since the start of the attempt; nothing is known of checkpoints here."""
     if state.phase is not Phase.RUNNING or state.started_at is None:
         return 0.0
-    return max(0.0, (now - state.started_at).total_seconds()) * max(1, state.demand.gpus)
+    return max(0.0, (now - state.started_at).total_seconds()) * weight(state.demand)
+
+
+def weight(demand: Demand) -> float:
+    """Return the GPUs that a job's work counts for: parts of shared cards as parts; without any, as
+    one."""
+    milli = CARD * demand.gpus + demand.gpu_milli
+    return milli / CARD if milli else 1.0
 
 
 def lot(state: JobState) -> str:

@@ -157,16 +157,18 @@ class Rights:
     def bids(self, state: JobState) -> list[Bid]:
         """Return how a job may ask for room at the expense of others, the mildest first.
 
-        As an owner if it is one. Else first as everybody; then as the owner that it is once jobs of
-        its own tenant have left.
+        As an owner if it is one; as everybody too, if it is one only with its workers on several
+        models. Else first as everybody; then as the owner that it is once jobs of its own tenant
+        have left.
         """
         if state.demand.resource_class is ResourceClass.IDLE:
             return []
         owned = self._ledger.owned_by(state)
-        if owned:
+        if owned and self._ledger.owns_whole(state):
             return [Bid(owned, owner=True)]
+        mild = [Bid(owned, owner=True), Bid()] if owned else [Bid()]
         could = self._ledger.could_own(state)
-        return [Bid(), Bid(could, owner=True)] if could else [Bid()]
+        return [*mild, Bid(could, owner=True)] if could else mild
 
     def reach(self, state: JobState) -> Level | None:
         """Return the level under which all are whom a job might send off; None = of any level."""

@@ -8,6 +8,7 @@ and `_commit` is the one place where a placement becomes a decision.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from muster.domain.causes import EvictionCause
 from muster.domain.demand import Role
@@ -155,19 +156,23 @@ class Round:
     def _fit(
         self, job: Listed, sites: Sites, gone: frozenset[JobKey] = NOBODY, bid: Bid = EVERYBODY
     ) -> Placed | Shortfall:
-        """Place a gang on the models that its tenant may use, as if some jobs were gone."""
-        state = job.state
-        models = self.ledger.open_to(state, gone)
+        """Place a gang on the models that its tenant may use, and on no more of each than that, as
+        if some jobs were gone."""
+        state, how = job.state, self.how(job.state)
+        headroom = self.ledger.headroom(state, gone, owner=bid.owner)
+        if headroom:
+            how = replace(how, limits=headroom)
+        models = self.ledger.open_to(state, headroom)
         if bid.owner:
             models = _both(models, _both(bid.models, self.ledger.owned_by(state, gone)))
         roles = narrowed(state.demand.roles, models)
         if isinstance(roles, Role):
             return Shortfall(roles, 0, roles.replicas)
         moved = self.ground.without(sites, gone) if gone else UNCHANGED
-        found = place(roles, sites, moved, self.how(state))
+        found = place(roles, sites, moved, how)
         while not isinstance(found, Shortfall) and (over := self.stock.over(state, found, gone)):
             moved = {**moved, **self.ground.emptied(sites, self.stock.nodes_of(over))}
-            found = place(roles, sites, moved, self.how(state))
+            found = place(roles, sites, moved, how)
         return found
 
     def falls_short(self, job: Listed) -> Shortfall | None:
@@ -249,10 +254,10 @@ class Round:
     def short_of_quota(self, job: Listed) -> Short | None:
         """Return what the tenant has too little of, if that alone keeps a job out, room or not."""
         state = job.state
-        models = self.ledger.open_to(state)
-        if models is None:
+        headroom = self.ledger.headroom(state)
+        if not headroom:
             return None
-        if isinstance(narrowed(state.demand.roles, models), Role):
+        if not self.ledger.holds(state, headroom):
             return self.ledger.short(state)
         found = place(state.demand.roles, self.ground.open_to(state), how=self.how(state))
         return None if isinstance(found, Shortfall) else self.ledger.short(state)
