@@ -93,6 +93,21 @@ def test_a_placement_with_its_cost() -> None:
     assert "round 3" in shown[-1]
 
 
+def test_a_victim_on_a_shared_card_has_a_part_of_it() -> None:
+    victim = Victim(
+        tenant="acme",
+        job="j2",
+        name="low",
+        user="bob",
+        cause="priority",
+        gpus=0,
+        gpu_milli=250,
+        lost_gpu_s=900,
+    )
+    fit = Fit(outcome=FitOutcome.PLACED, gpus=0, gpu_milli=900, workers=1, victims=(victim,))
+    assert "priority, 0.25 GPUs, 0.2 GPU-hours lost" in words(answer(fit=fit), "q")
+
+
 def test_why_not_with_what_would_help_and_the_nodes() -> None:
     note = NodeNote(node="n1", code="room", en="n1: full", zh="n1：已满")
     estimate = Estimate(basis="x", earliest=AT, latest=None, en="some time", zh="稍后")

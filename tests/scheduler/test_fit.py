@@ -18,10 +18,11 @@ from muster.domain.whatif import AddNodes, OnNode, StopJob, read, read_all
 from muster.scheduler.core.fit import TRIED, fit_of, tried
 from muster.scheduler.core.plan import plan
 from muster.scheduler.core.policy import Policy
+from muster.scheduler.core.rank import lost_work
 from muster.scheduler.core.snapshot import Snapshot
 from muster.scheduler.core.whatif import imagine, with_job, with_priority
 from tests.scheduler.small_world import SmallWorld
-from tests.scheduler.worlds import at, decisions, node, queued, running, world
+from tests.scheduler.worlds import NOW, at, decisions, node, queued, role, running, world
 
 seeds = st.integers(min_value=0, max_value=2**32)
 POLICY = Policy()
@@ -91,6 +92,26 @@ def test_placement_victims_and_lost_work() -> None:
         8 * 3600,
     )
     assert (found.leaving, found.wait_s) == (("low",), 30)
+
+
+def test_jobs_that_share_cards_show_and_lose_their_part() -> None:
+    roles = (role(gpus=0, gpu_milli=250, cpus=64),)
+    low = running("low", ["n1"], since=-3600, priority=10, roles=roles)
+    wanted = role(replicas=1, gpus=0, gpu_milli=900, cpus=64)
+    found = fit(world([node("n1")], [low]), queued("q", priority=90, roles=(wanted,)))
+    assert (found.gpus, found.gpu_milli) == (0, 900)
+    (victim,) = found.victims
+    assert (victim.gpus, victim.gpu_milli, victim.lost_gpu_s) == (0, 250, 900)
+
+
+def test_eight_parts_of_cards_weigh_more_than_one() -> None:
+    def lost(replicas: int, milli: int) -> float:
+        roles = (role(replicas=replicas, gpus=0, gpu_milli=milli),)
+        return lost_work(running("r", ["n1"] * replicas, since=-1000, roles=roles), NOW)
+
+    assert (lost(1, 250), lost(8, 900)) == (250, 7200)
+    cpu_only = running("c", ["n1"], since=-1000, roles=(role(gpus=0),))
+    assert lost_work(cpu_only, NOW) == 1000
 
 
 TWO = [node("n1"), node("n2")]

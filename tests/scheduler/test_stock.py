@@ -165,6 +165,34 @@ def test_givers_are_as_few_as_can_be(exact: int, monkeypatch: pytest.MonkeyPatch
         assert _cost(chosen) == min(map(_cost, _enough(owed, holders)))
 
 
+@pytest.mark.parametrize("cheap", [12, 30])
+def test_of_as_few_givers_those_who_lose_the_least(cheap: int) -> None:
+    """A large job that has run for long is spared if a small one will do."""
+    holders = [Holder(("t", f"j{i:02}"), 1000, 1, (float(i), "")) for i in range(cheap)]
+    holders.append(Holder(("t", "dear"), 8000, 1, (1e6, "")))
+    assert [one.key[1] for one in givers(1000, holders)] == ["j00"]
+    assert [one.key[1] for one in givers(8000, holders)] == ["dear"]
+
+
+def test_many_givers_are_the_cheapest_that_cover_as_much() -> None:
+    dice = Random(11)
+    for _ in range(60):
+        holders = [
+            Holder(("t", f"j{i}"), dice.choice([1, 2, 4, 8]), dice.choice([-1, 0, 1]), (i / 7, ""))
+            for i in range(14)
+        ]
+        owed = dice.randint(1, 20)
+        chosen = givers(owed, holders)
+        assert sum(one.milli for one in chosen) >= owed
+        for out in chosen:
+            rest = sum(one.milli for one in chosen) - out.milli
+            assert not any(
+                other.tier == out.tier and other.cost < out.cost and rest + other.milli >= owed
+                for other in holders
+                if other not in chosen
+            )
+
+
 def _enough(owed: int, holders: list[Holder]) -> list[list[Holder]]:
     sizes = range(1, len(holders) + 1)
     every = (list(some) for n in sizes for some in combinations(holders, n))

@@ -161,7 +161,8 @@ class Explanation(Frozen):
 
 class Victim(Frozen):
     """A job that would have to leave. cause: as its `preempted` would say; None: it only plans to
-    start there. lost_gpu_s: GPU seconds of work that would be lost, as far as is known.
+    start there. gpu_milli: thousandths of shared GPUs beside the whole ones. lost_gpu_s: GPU
+    seconds of work that would be lost, as far as is known.
     """
 
     tenant: Token
@@ -170,6 +171,7 @@ class Victim(Frozen):
     user: str
     cause: str | None
     gpus: int
+    gpu_milli: int = 0
     lost_gpu_s: int
 
 
@@ -184,12 +186,14 @@ class FitOutcome(StrEnum):
 class Fit(Frozen):
     """What would become of a job in the next round. placement: node -> workers.
 
+    gpu_milli: thousandths of shared GPUs beside the whole ones.
     wait_s: seconds until those who leave for it must be gone; 0 = it starts at once.
     explanation: why not, where it is not placed.
     """
 
     outcome: FitOutcome
     gpus: int
+    gpu_milli: int = 0
     workers: int
     placement: Mapping[str, tuple[str, ...]] = {}
     victims: tuple[Victim, ...] = ()

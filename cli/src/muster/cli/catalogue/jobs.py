@@ -142,7 +142,10 @@ JOBS: dict[str, tuple[str, str]] = {
         "尚未设置份额：各租户均可使用空闲资源",
     ),
     "quota.done": ("shares of tenant {tenant} noted", "已记录租户 {tenant} 的份额"),
-    "quota.what": ("the shares of tenant {tenant}", "租户 {tenant} 的份额"),
+    "quota.what": (
+        "the change to the shares of tenant {tenant}",
+        "对租户 {tenant} 份额的更改",
+    ),
     "quota.no_limit": ("no limit", "不限"),
     "block.none": ("no node is on a block list", "没有被屏蔽的节点"),
     "block.everybody": ("everybody", "全体"),
@@ -150,11 +153,36 @@ JOBS: dict[str, tuple[str, str]] = {
         "new work of tenant {tenant} stays off {nodes}",
         "租户 {tenant} 的新任务不再使用 {nodes}",
     ),
+    "block.done.add.user": (
+        "new work of user {user} of tenant {tenant} stays off {nodes}",
+        "租户 {tenant} 中用户 {user} 的新任务不再使用 {nodes}",
+    ),
     "block.done.remove": (
         "tenant {tenant} may use {nodes} again",
         "租户 {tenant} 可重新使用 {nodes}",
     ),
-    "block.what": ("the block list of tenant {tenant}", "租户 {tenant} 的屏蔽列表"),
+    "block.done.remove.user": (
+        "user {user} of tenant {tenant} may use {nodes} again",
+        "租户 {tenant} 中用户 {user} 可重新使用 {nodes}",
+    ),
+    "block.what": (
+        "the change to the block list of tenant {tenant}",
+        "对租户 {tenant} 屏蔽列表的更改",
+    ),
+    "stranger.gpu_model": (
+        "warning: pool {pool} has no GPU model {names}; it has {has}",
+        "警告：资源池 {pool} 没有 GPU 型号 {names}；现有：{has}",
+    ),
+    "stranger.zone": (
+        "warning: pool {pool} has no zone {names}; it has {has}",
+        "警告：资源池 {pool} 没有可用区 {names}；现有：{has}",
+    ),
+    "stranger.node": (
+        "warning: pool {pool} has no node {names}; it has {has}",
+        "警告：资源池 {pool} 没有节点 {names}；现有：{has}",
+    ),
+    "stranger.none": ("none yet", "暂无"),
+    "stranger.more": ("{names} and {count} more", "{names} 等，另有 {count} 个"),
     "fragments.none": (
         "nothing is measured yet: fragments are told by the scheduler after its first rounds",
         "尚无数据：调度器完成首轮调度后会给出碎片信息",

@@ -12,6 +12,8 @@ from muster.cli.errors import Refusal
 from muster.cli.reach import reach
 from muster.cli.running import run
 from muster.cli.session import Session, session_of
+from muster.cli.strangers import show as show_done
+from muster.cli.strangers import strangers
 from muster.cli.texts import say
 from muster.cli.views.shares import block_document, block_lists, block_table
 from muster.contracts import requests as r
@@ -83,10 +85,10 @@ async def _show(session: Session, tenant: str | None) -> None:
 async def _ask(session: Session, verb: str, body: r.SetBlocklist) -> None:
     async with reach(session) as muster:
         answer = await muster.request(session.tenant_or_default, body)
+        there = await muster.nodes(body.pool) if answer.accepted else []
     if not answer.accepted:
         raise Refusal("request", answer.violations, what=say("block.what", tenant=body.tenant))
-    if session.as_json:
-        output.document(answer)
-        return
+    key = f"block.done.{verb}" if body.only_user is None else f"block.done.{verb}.user"
     nodes = ", ".join((*body.add, *body.remove))
-    output.line(say(f"block.done.{verb}", tenant=body.tenant, nodes=nodes))
+    done = say(key, tenant=body.tenant, user=body.only_user, nodes=nodes)
+    show_done(session, answer, done, strangers(body.pool, {"node": body.add}, there))

@@ -12,6 +12,8 @@ from muster.cli.errors import Refusal
 from muster.cli.reach import reach
 from muster.cli.running import run
 from muster.cli.session import Session, session_of
+from muster.cli.strangers import show as show_done
+from muster.cli.strangers import strangers
 from muster.cli.texts import say
 from muster.cli.views.shares import share_document, share_table, shares
 from muster.contracts import requests as r
@@ -70,9 +72,12 @@ async def _show(session: Session, tenant: str | None) -> None:
 async def _ask(session: Session, body: r.SetQuota) -> None:
     async with reach(session) as muster:
         answer = await muster.request(session.tenant_or_default, body)
+        nodes = await muster.nodes() if answer.accepted else []
     if not answer.accepted:
         raise Refusal("request", answer.violations, what=say("quota.what", tenant=body.tenant))
-    if session.as_json:
-        output.document(answer)
-    else:
-        output.line(say("quota.done", tenant=body.tenant))
+    warnings = [
+        warning
+        for share in body.shares
+        for warning in strangers(share.pool, {"gpu_model": (share.gpu_model,)}, nodes)
+    ]
+    show_done(session, answer, say("quota.done", tenant=body.tenant), warnings)

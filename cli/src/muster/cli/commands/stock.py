@@ -12,6 +12,8 @@ from muster.cli.errors import Refusal
 from muster.cli.reach import reach
 from muster.cli.running import run
 from muster.cli.session import Session, session_of
+from muster.cli.strangers import show as show_done
+from muster.cli.strangers import strangers
 from muster.cli.texts import say
 from muster.cli.views.stock import item_document, shelf, stock_table
 from muster.cli.words import duration
@@ -75,9 +77,9 @@ async def _set(session: Session, body: r.SetStock) -> None:
     what = f"{body.gpu_model} / {body.zone}"
     async with reach(session) as muster:
         answer = await muster.request(session.tenant_or_default, body)
+        nodes = await muster.nodes(body.pool) if answer.accepted else []
     if not answer.accepted:
         raise Refusal("request", answer.violations, what=what)
-    if session.as_json:
-        output.document(answer)
-    else:
-        output.line(say("stock.done", what=what))
+    named = {"gpu_model": (body.gpu_model,), "zone": (body.zone,)}
+    warnings = strangers(body.pool, named, nodes)
+    show_done(session, answer, say("stock.done", what=what), warnings)

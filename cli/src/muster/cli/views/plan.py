@@ -14,6 +14,7 @@ from muster.cli.words import clock, plain, span
 from muster.contracts.queries import QueryAnswer
 from muster.domain.phases import Phase
 from muster.domain.state import JobState
+from muster.domain.usage import CARD
 from muster.domain.waiting import Explanation, Fit, FitOutcome, Help, Victim, WhyCode
 from muster.domain.waiting_words import spoken
 
@@ -123,6 +124,6 @@ def _victim(victim: Victim) -> str:
         job=victim.job,
         user=plain(victim.user),
         cause=victim.cause or "",
-        gpus=victim.gpus,
+        gpus=f"{victim.gpus + victim.gpu_milli / CARD:g}",
         hours=f"{victim.lost_gpu_s / 3600:.1f}",
     )

@@ -136,7 +136,7 @@ def givers(owed: int, holders: Iterable[Holder]) -> list[Holder]:
     if sum(one.milli for one in listed) <= owed:
         return listed
     if len(listed) > EXACT:
-        return _largest(owed, listed)
+        return _cheaper(owed, _largest(owed, listed), listed)
     sizes = range(1, len(listed) + 1)
     every = (some for size in sizes for some in combinations(listed, size))
     enough = (some for some in every if sum(one.milli for one in some) >= owed)
@@ -163,3 +163,25 @@ def _largest(owed: int, holders: Sequence[Holder]) -> list[Holder]:
                 break
             chosen.append(one)
     return chosen
+
+
+def _cheaper(owed: int, chosen: Sequence[Holder], holders: Sequence[Holder]) -> list[Holder]:
+    """Return as many of each tier, the dearest ones put off for cheaper ones as far as these will
+    do. holders: the cheapest of each tier first."""
+    spare = sum(one.milli for one in chosen) - owed
+    taken = {one.key for one in chosen}
+    found = []
+    for one in sorted(chosen, key=lambda one: (one.cost, one.tier), reverse=True):
+        others = (
+            other
+            for other in holders
+            if other.tier == one.tier
+            and other.cost < one.cost
+            and other.key not in taken
+            and one.milli - other.milli <= spare
+        )
+        best = next(others, one)
+        taken = taken - {one.key} | {best.key}
+        spare -= one.milli - best.milli
+        found.append(best)
+    return sorted(found, key=lambda one: (-one.tier, one.cost))
