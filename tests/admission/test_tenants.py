@@ -125,6 +125,18 @@ async def test_more_than_the_ceiling_can_never_be() -> None:
     assert await bench.try_to_submit("s5", resource=big) == []
 
 
+async def test_the_ceilings_of_several_models_count_together_for_whole_workers() -> None:
+    bench = Tenants()
+    await bench.quota(A100 | {"ceiling": 12}, A100 | {"gpu_model": "H100", "ceiling": 12})
+    wanted = ONE_JOB | {"gpu_model": "A100|H100"}
+    said = "E_QUOTA $.spec.resource: quota check failed: requested {}, available {}"
+    assert await bench.try_to_submit("s1", resource=wanted | {"replicas": 2}) == []
+    too_many = await bench.try_to_submit("s2", resource=wanted | {"replicas": 3})
+    assert too_many == [said.format(24, 16)]
+    too_many = await bench.try_to_submit("s3", resource=wanted | {"replicas": 4})
+    assert too_many == [said.format(32, 24)]
+
+
 async def test_another_model_that_has_no_ceiling_is_a_way() -> None:
     bench = Tenants()
     await bench.quota(A100)

@@ -143,15 +143,26 @@ def _above_ceiling(
     every = frozenset(node.shape.gpu_model for node in nodes if node.shape.gpus)
     asked: dict[frozenset[str], int] = {}
     for role in demand.roles:
-        if amount := (1000 * role.gpus + role.gpu_milli) * role.replicas:
-            models = frozenset(role.gpu_model.split("|")) if role.gpu_model else every
-            asked[models] = asked.get(models, 0) + amount
-    for models, amount in asked.items():
-        ceilings = [shares[model].ceiling if model in shares else None for model in models]
+        each = 1000 * role.gpus + role.gpu_milli
+        if not each:
+            continue
+        models = frozenset(role.gpu_model.split("|")) if role.gpu_model else every
+        asked[models] = asked.get(models, 0) + each * role.replicas
+        ceilings = [shares[model].ceiling if model in shares else None for model in sorted(models)]
         limits = [ceiling for ceiling in ceilings if ceiling is not None]
-        if limits and len(limits) == len(ceilings) and amount > 1000 * max(limits):
-            return "E_QUOTA", {"requested": f"{amount / 1000:g}", "available": max(limits)}
+        if not limits or len(limits) < len(ceilings):
+            continue
+        if asked[models] > 1000 * sum(limits):
+            return _short(asked[models], 1000 * sum(limits))
+        # whole workers: what is left of each ceiling beside them is of no use
+        usable = sum(1000 * limit // each * each for limit in limits)
+        if each * role.replicas > usable:
+            return _short(each * role.replicas, usable)
     return None
+
+
+def _short(requested: int, available: int) -> Refused:
+    return "E_QUOTA", {"requested": f"{requested / 1000:g}", "available": f"{available / 1000:g}"}
 
 
 def _blocked(
