@@ -285,7 +285,7 @@ def a_cordon_is_ignored(patch: Patch) -> None:
 
 
 def a_ceiling_is_ignored(patch: Patch) -> None:
-    patch.setattr(quota.Ledger, "_short", lambda *args: None)
+    patch.setattr(quota.Ledger, "_left", lambda *args, **more: None)
 
 
 def a_block_list_is_ignored(patch: Patch) -> None:
