@@ -65,7 +65,7 @@ def test_what_is_long_past_forbids_nothing_nor_what_somebody_has_turned_round() 
 
 def test_one_with_a_past_keeps_nobody_else_from_its_place() -> None:
     jobs = [running("low", ["n1"], priority=20)]
-    jobs += [queued("fell", priority=80, entered=-900), queued("fresh", priority=80)]
+    jobs += [queued("fell", priority=80, entered=-500), queued("fresh", priority=80)]
     made = decided(jobs, gone("fell", by="low"))
     assert victims(made) == {"low"}
     assert set(placements(made)) == {"fresh"}

@@ -34,7 +34,17 @@ from muster.fault_tolerance.core import verdict
 from muster.log.memory import MemoryLog
 from muster.requeue import handlers as requeue_handlers
 from muster.requeue.core import decide
-from muster.scheduler.core import doors, ground, placement, quota, rank, rights, standing, upkeep
+from muster.scheduler.core import (
+    doors,
+    ground,
+    memory,
+    placement,
+    quota,
+    rank,
+    rights,
+    standing,
+    upkeep,
+)
 from muster.scheduler.core import round as scheduling
 from muster.scheduler.core.amounts import NOTHING, Room, room
 from muster.scheduler.core.board import Board, Left
@@ -52,7 +62,7 @@ def a_node_is_given_away_twice(patch: Patch) -> None:
 
 
 def what_others_take_is_given_away(patch: Patch) -> None:
-    patch.setattr(scheduling, "of_foreign", lambda use: NOTHING)
+    patch.setattr(memory, "of_foreign", lambda use: NOTHING)
 
 
 def a_shared_card_is_never_full(patch: Patch) -> None:
