@@ -35,6 +35,7 @@ from muster.log.memory import MemoryLog
 from muster.requeue import handlers as requeue_handlers
 from muster.requeue.core import decide
 from muster.scheduler.core import (
+    book,
     doors,
     ground,
     memory,
@@ -42,12 +43,12 @@ from muster.scheduler.core import (
     quota,
     rank,
     rights,
-    standing,
     upkeep,
 )
 from muster.scheduler.core import round as scheduling
 from muster.scheduler.core.amounts import NOTHING, Room, room
 from muster.scheduler.core.board import Board, Left
+from muster.scheduler.core.jobs import Waiter
 from muster.scheduler.core.snapshot import JobKey, Snapshot
 from muster.scheduler.cycle.fold import Fold
 
@@ -237,13 +238,11 @@ def a_handler_fails_in_a_way_of_its_own(patch: Patch) -> None:
 
 
 def the_queue_is_a_stack(patch: Patch) -> None:
-    true = rank.rank
+    def last_first(waiter: Waiter) -> Any:
+        entered, *more = waiter.place
+        return -entered.timestamp(), *more
 
-    def last_first(*args: Any, **more: Any) -> Any:
-        guarantee, tier, borrows, stands, priority, job, tenant = true(*args, **more)
-        return guarantee, tier, borrows, -stands.timestamp(), -priority, job, tenant
-
-    patch.setattr(standing, "rank", last_first)
+    patch.setattr(book, "_place", last_first)
 
 
 def everything_is_shown_as_running(patch: Patch) -> None:
