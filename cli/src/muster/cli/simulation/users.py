@@ -25,6 +25,7 @@ class Users:
         self._client, self._cluster, self._known = client, cluster, known
         self._left = jobs
         self._asked = 0
+        self._like: tuple[str, dict[str, Any]] | None = None
         self._fencing: dict[str, str] = {}
         self._last: tuple[Client, str, str, dict[str, Any]] | None = None
         self._tenants = {client.tenant: client, "beta": client.of("beta")}
@@ -57,11 +58,14 @@ class Users:
             yield Option(0.1, "the last request again", self._again)
 
     def submit(self, world: World) -> None:
-        """Somebody wants a job of any kind."""
+        """Somebody wants a job of any kind, or one more of the last: these stand in one line."""
         self._left -= 1
         shapes = [node.shape for node in self._cluster.nodes.values()]
         tenant = world.dice.one_of(tuple(self._tenants))
-        self._ask("submit", tenant, spec=random_spec(world.dice, self._asked, shapes))
+        if self._like is None or world.dice.chance(0.7):
+            self._like = tenant, random_spec(world.dice, self._asked, shapes)
+        tenant, spec = self._like
+        self._ask("submit", tenant, spec=spec | {"name": f"job-{self._asked}"})
 
     def _about_job(self, world: World, job: JobState) -> None:
         dice = world.dice
