@@ -10,7 +10,7 @@ from muster.domain.state import JobState
 from muster.scheduler.core.amounts import Room, of_shape, room
 from muster.scheduler.core.doors import barred, shut, wants_absent
 from muster.scheduler.core.jobs import role_shape
-from muster.scheduler.core.placement import PLAIN, How, Shortfall, how_for, place
+from muster.scheduler.core.placement import PLAIN, How, Placed, Shortfall, how_for, place
 from muster.scheduler.core.policy import Policy
 from muster.scheduler.core.rooms import Sites
 from muster.scheduler.core.selections import Names, Opens, Selections, Wanted
@@ -66,19 +66,25 @@ class Fitting:
         self._selections = selections or Selections(nodes)
 
     def never_fits(self, state: JobState) -> Verdict | None:
-        """Say what keeps a job out even with every node empty and open, if anything does."""
+        """Say what keeps a job out even with every node empty and open, if anything does for
+        certain."""
         demand = state.demand
         key = "ever", doors_of(demand, self._policy)
         sites = self._empty(key, demand, lambda node: barred(node, demand, self._policy) is None)
         found = place(demand.roles, sites, how=self._how(demand))
-        if not isinstance(found, Shortfall):
+        if not isinstance(found, Shortfall) or not found.sure:
             return None
         if absent := wants_absent(demand, frozenset(self._nodes)):
             return Verdict(Waiting.NODES_ABSENT, found, absent)
         return Verdict(Waiting.NEVER_FITS, found)
 
     def shut_out(self, state: JobState, avoided: frozenset[str]) -> bool:
-        """Tell whether shut nodes keep a job out: the open ones are too few even if empty."""
+        """Tell whether shut nodes keep a job out for certain: the open ones are too few even if
+        empty."""
+        found = self._in_open(state, avoided)
+        return isinstance(found, Shortfall) and found.sure
+
+    def _in_open(self, state: JobState, avoided: frozenset[str]) -> Placed | Shortfall:
         demand = state.demand
         blocked = self._snapshot.blocked(state)
         key = "empty", doors_of(demand, self._policy), avoided, blocked
@@ -86,8 +92,7 @@ class Fitting:
         def opens(node: NodeState) -> bool:
             return shut(node, state, self._policy, avoided, blocked) is None
 
-        sites = self._empty(key, demand, opens)
-        return isinstance(place(demand.roles, sites, how=self._how(demand)), Shortfall)
+        return place(demand.roles, self._empty(key, demand, opens), how=self._how(demand))
 
     def _how(self, demand: Demand) -> How:
         """Return what a job must have; what it would rather have is not looked at."""
@@ -100,11 +105,11 @@ class Fitting:
         """Return the nodes that a job must avoid, as far as it can.
 
         A node that came anew since the job was queued is only its second choice. So are all of
-        them where the other open nodes could never hold the gang: avoiding would be waiting for
-        ever.
+        them where no place for the gang is found on the other open nodes even if empty: avoiding
+        would be waiting for ever.
         """
         avoided = frozenset(name for name in state.avoid if not self._came_anew(name, state))
-        if avoided and self.shut_out(state, avoided):
+        if avoided and isinstance(self._in_open(state, avoided), Shortfall):
             return frozenset()
         return avoided
 

@@ -8,7 +8,8 @@ nodes that a job may use, and how the job wants them chosen.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from heapq import merge
 from itertools import groupby
 from typing import NamedTuple
@@ -18,6 +19,7 @@ from muster.scheduler.core.amounts import CARD, ENDLESS, Need, of_role
 from muster.scheduler.core.doors import has_model
 from muster.scheduler.core.rooms import Domain, Kind, Levels, Rooms, Sites, View
 from muster.scheduler.core.scoring import Market, Taste, taste
+from muster.scheduler.core.seats import Part, Search, too_little
 
 UNCHANGED: Mapping[str, Kind] = {}
 
@@ -52,7 +54,8 @@ class Shortfall:
     """Of `need` workers of a role only `fits` have a node.
 
     level, domain: they would have one each, but not in one domain of this level; `fits` is what
-    the best domain holds.
+    the best domain holds. sure: it is certain that there is no room for the whole gang; else it
+    was not found.
     """
 
     role: Role
@@ -60,6 +63,7 @@ class Shortfall:
     need: int
     level: str | None = None
     domain: str | None = None
+    sure: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +96,13 @@ def how_for(demand: Demand, tasted: Taste, levels: Levels) -> How:
     elif required:
         chains = [chain for chain in chains if level in chain]
     return How(tasted, tuple(chains), level if required else None)
+
+
+def chain_to(level: str, levels: Levels) -> Levels | None:
+    """Return the levels down to one, None for the node."""
+    if level == NODE:
+        return None
+    return levels[: levels.index(level) + 1] if level in levels else (level,)
 
 
 def place(
@@ -223,6 +234,8 @@ class _Gang:
     def __init__(self, asked: Sequence[Asked], how: How) -> None:
         self._asked, self._how, self._taste = asked, how, how.taste
         self._counts: list[dict[Kind, int]] = [{} for _ in asked]
+        # two roles that share cards are put on cards one by one, not in the best way of all
+        self._sure = sum(bool(each.need.milli) for each in asked) < 2
 
     def place(self, rooms: Rooms, moved: Mapping[str, Kind]) -> Placed | Shortfall:
         """Place it: on one node, else in the first kind of domain that holds it."""
@@ -284,9 +297,10 @@ class _Gang:
     def _most_on_one(self, rooms: Rooms, moved: Mapping[str, Kind]) -> Shortfall:
         view = View.of(rooms, moved)
         nodes = {next(view.nodes(kind)): [kind] for kind, size in view.sizes.items() if size}
-        return self._best_short(
+        short = self._best_short(
             NODE, {node: self._fits({kind: 1}) for node, (kind,) in nodes.items()}
         )
+        return replace(short, sure=self._sure)
 
     # --- one domain ----------------------------------------------------------------------------
 
@@ -295,6 +309,7 @@ class _Gang:
     ) -> Placed | Shortfall:
         """Place the gang in the domain of a level that holds it with the least to spare."""
         parts = rooms.parts(levels)
+        sure = True
         changed: dict[Domain, dict[str, Kind]] = {}
         for node, kind in moved.items():
             if node in rooms.kinds:
@@ -308,10 +323,9 @@ class _Gang:
                 found = self._in(parts[name], changed.get(name, UNCHANGED))
                 if not isinstance(found, Shortfall):
                     return found
-        return self._best_short(
-            levels[-1],
-            {name[-1].lstrip("=").removeprefix("node "): fit for name, fit in fits.items()},
-        )
+                sure = sure and found.sure
+        names = {name[-1].lstrip("=").removeprefix("node "): fit for name, fit in fits.items()}
+        return replace(self._best_short(levels[-1], names), sure=sure)
 
     def _fits(self, sizes: Mapping[Kind, int]) -> tuple[int, ...]:
         """Return how many workers of each role fit, each role alone."""
@@ -350,11 +364,48 @@ class _Gang:
         if isinstance(found, Shortfall) and len(order) > 1:
             # what is left between large workers may be no room for a small one: the other way round
             other = self._fill(order[::-1], View.of(rooms, moved))
-            return found if isinstance(other, Shortfall) else other
+            return self._mixed(found, rooms, moved) if isinstance(other, Shortfall) else other
         return found
 
-    def _fill(self, order: Sequence[int], view: View) -> Placed | Shortfall:
+    def _mixed(
+        self, short: Shortfall, rooms: Rooms, moved: Mapping[str, Kind]
+    ) -> Placed | Shortfall:
+        """Place a gang that does not fit role by role: its few single workers first, each where it
+        leaves enough for the many. short: what is said if there is no such place."""
+        view = View.of(rooms, moved)
+        parts = [self._part(index) for index in range(len(self._asked))]
+        if too_little(parts, view.sizes):
+            return short
+        search = Search(parts, view.sizes)
+        seats = search.seats()
+        if seats is None:
+            return replace(short, sure=search.whole and self._sure)
         placed, limits = Placed(), _Limits(self._how.limits)
+        names = [iter(asked.role.workers) for asked in self._asked]
+        for seat in seats:
+            asked, node = self._asked[seat.role], next(view.nodes(seat.kind))
+            if not limits.holds(seat.kind.gpu_model, asked.need):
+                return replace(short, sure=False)
+            limits.take(seat.kind.gpu_model, asked.need, 1)
+            after = _put(placed, self._taste, asked, node, seat.kind, [next(names[seat.role])])
+            view.move(node, after)
+        found = self._fill([search.many], view, (placed, limits))
+        # seats are looked for without a look at limits
+        return replace(found, sure=False) if isinstance(found, Shortfall) else found
+
+    def _part(self, index: int) -> Part:
+        asked = self._asked[index]
+
+        def put(kind: Kind) -> tuple[float, Kind] | None:
+            found = self._taste.put(kind, asked.need)
+            return (found[0], Kind(found[1].room, kind.gpu_model)) if found else None
+
+        return Part(asked.need, asked.role.replicas, partial(self._count, index), put)
+
+    def _fill(
+        self, order: Sequence[int], view: View, begun: tuple[Placed, _Limits] | None = None
+    ) -> Placed | Shortfall:
+        placed, limits = begun or (Placed(), _Limits(self._how.limits))
         for index in order:
             asked = self._asked[index]
             role, need = asked

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from muster.domain.causes import EvictionCause
-from muster.domain.demand import Role
+from muster.domain.demand import LocalityMode, Role
 from muster.domain.facts import (
     Fact,
     Preempted,
@@ -35,6 +35,7 @@ from muster.scheduler.core.placement import (
     How,
     Placed,
     Shortfall,
+    chain_to,
     could_hold,
     domain_in,
     how_for,
@@ -44,7 +45,7 @@ from muster.scheduler.core.policy import Policy
 from muster.scheduler.core.quota import Ledger, Models, Short, narrowed, owns
 from muster.scheduler.core.rank import level
 from muster.scheduler.core.rights import Bid, Rights
-from muster.scheduler.core.rooms import Sites
+from muster.scheduler.core.rooms import Levels, Sites, domain_of
 from muster.scheduler.core.snapshot import Snapshot
 from muster.scheduler.core.stock import Scarce, Stock
 from muster.scheduler.core.tally import Tally
@@ -190,41 +191,66 @@ class Round:
             self._commit(job, found, (), EVERYBODY)
         return None
 
-    def _nearer_way(self, job: Listed, found: Placed) -> Way | None:
+    def _nearer_way(self, job: Listed, found: Placed | None) -> Way | None:
         """Return a way on which a gang comes as near together as if there were no idle jobs.
 
-        Only for a job that says how near it would like to be, and only if free room is worse. The
-        idle jobs that go are those whose room it takes.
+        Only if free room is worse; found = None: there is none. The idle jobs that go are those
+        whose room it takes.
         """
-        locality = job.state.demand.locality
-        if locality is None or job.state.demand.tier == 0:
+        state = job.state
+        if state.demand.tier == 0 or (len(found) if found else len(state.demand.workers)) == 1:
             return None
-        level, spread = locality.level, self._spread(found, locality.level)
+        distance = self._distance(state, found) if found is not None else None
+        if not (self._wishes(state) if distance is None else any(distance)):
+            return None
         idle = [one for one in self.exits.who_may_go(job, EVERYBODY) if one.level[0] == 0]
-        if spread == 1 or not idle:
+        if not idle:
             return None
-        sites = self.ground.open_to(job.state)
+        sites = self.ground.open_to(state)
         ideal = self._fit(job, sites, frozenset(one.key for one in idle))
-        if isinstance(ideal, Shortfall) or self._spread(ideal, level) >= spread:
+        if isinstance(ideal, Shortfall):
             return None
-        best = self._spread(ideal, level)
+        best = self._distance(state, ideal)
+        if distance is not None and best >= distance:
+            return None
 
         def fits(gone: frozenset[JobKey]) -> Placed | Shortfall:
             placed = self._fit(job, sites, gone)
-            if isinstance(placed, Shortfall) or self._spread(placed, level) <= best:
+            if isinstance(placed, Shortfall) or self._distance(state, placed) <= best:
                 return placed
-            role = job.state.demand.roles[0]
+            role = state.demand.roles[0]
             return Shortfall(role, 0, role.replicas)
 
-        useful = [one for one in idle if self._is_useful(job, one, sites)]
-        policy = self.policy
+        leaving = self.exits.who_leaves() if found is None else []
+        useful = [one for one in leaving + idle if self._is_useful(job, one, sites)]
+        nodes_of, policy = self.board.nodes_of, self.policy
+        counted = self._counting(job, sites, exact=False)
         return find_way(
-            useful, fits, self.board.nodes_of, policy.max_singles, None, policy.max_placements
+            useful, fits, nodes_of, policy.max_singles, None, policy.max_placements, counted
         )
 
-    def _spread(self, placed: Placed, level: str) -> int:
-        """Return over how many domains of a level a gang is spread."""
-        return len({domain_of(self.nodes[node], level) for node in placed})
+    def _wishes(self, state: JobState) -> bool:
+        """Tell whether a gang is kept together as far as it can be, and not in any case."""
+        locality = state.demand.locality
+        if locality is None:
+            return bool(self.policy.levels)
+        return locality.mode is LocalityMode.PREFERRED
+
+    def _distance(self, state: JobState, placed: Placed) -> tuple[int, ...]:
+        """Return how far apart a gang is, nothing but zeros if it is together: over how many more
+        domains than one of the level that it names; else at which levels of the pool, coarse to
+        fine, it is in more than one."""
+        levels, locality = self.policy.levels, state.demand.locality
+        if locality is not None:
+            return (self._domains(placed, chain_to(locality.level, levels)) - 1,)
+        chains = [levels[:depth] for depth in range(1, len(levels) + 1)]
+        return tuple(int(self._domains(placed, chain) > 1) for chain in chains)
+
+    def _domains(self, placed: Placed, chain: Levels | None) -> int:
+        """Return over how many domains a gang is spread. chain: None = nodes."""
+        if chain is None:
+            return len(placed)
+        return len({domain_of(node, self.nodes[node].shape, chain) for node in placed})
 
     def _place_in_kept(self, job: Listed) -> bool:
         """Place a job that may use room that is kept, if it has some there."""
@@ -278,6 +304,9 @@ class Round:
         """
         if self._is_hopeless(job):
             return Search.NO_WAY
+        near = self._nearer_way(job, None)
+        if near is not None and (gone := self._go(job, near, EVERYBODY)) is not Search.LIMITED:
+            return gone
         sites = self.ground.open_to(job.state)
         for bid in self.rights.bids(job.state):
             candidates = self.exits.who_leaves() + self.exits.who_may_go(job, bid)
@@ -345,12 +374,14 @@ class Round:
             useful = [one for one in useful if one.key not in deep]
         return None
 
-    def _counting(self, job: Listed, sites: Sites) -> Callable[[], Tally] | None:
-        """Return how to count the workers of a gang that have a place."""
+    def _counting(
+        self, job: Listed, sites: Sites, *, exact: bool = True
+    ) -> Callable[[], Tally] | None:
+        """Return how to count the workers of a gang that have a place. not exact: it is not all."""
         how, rooms = self.how(job.state), sites.every
         part = domain_in(rooms, how)
         asked = [Asked(role, of_role(role)) for role in job.state.demand.roles if role.replicas]
-        exact = not (self.ledger.active or self.stock.active)
+        exact = exact and not (self.ledger.active or self.stock.active)
         board = self.board
         return lambda: Tally(asked, rooms, board.free, board.nodes_of, part, exact=exact)
 
@@ -418,13 +449,6 @@ class Round:
             self.rights.note(cause)
         self._apply(one.job, fact)
         return Decision(one.job.key, fact)
-
-
-def domain_of(node: NodeState, level: str) -> str:
-    """Return the domain in which a node is. One without the label is a domain of its own."""
-    if level == "zone":
-        return node.shape.zone
-    return node.shape.labels.get(level) or f"node {node.node}"
 
 
 def _both(one: Models | None, other: Models | None) -> Models | None:
