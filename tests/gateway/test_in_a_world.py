@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from functools import partial
 
@@ -9,12 +10,18 @@ import pytest
 from sqlalchemy import Engine
 
 from muster.bus.topology import GATEWAY_ARCHIVE
+from muster.contracts.events import read_event
 from muster.domain import facts as f
 from muster.domain.edges import Owner
+from muster.domain.metering import Moment, intervals, summed
+from muster.domain.state import JobState
+from muster.gateway.core.filters import JobFilter
+from muster.gateway.core.usage import UsageAsked
 from muster.gateway.service import build
 from muster.gateway.settings import GatewaySettings
 from muster.gateway.store import export
 from muster.gateway.store.tables import events, jobs
+from muster.gateway.store.usage import usage
 from muster.runtime.database import Database, open_engine
 from muster.runtime.service import Runtime, Service
 from muster.testing.faults import CALM, drawn
@@ -137,6 +144,7 @@ def _check(world: World, database: Database, told: Told, *, trimmed: bool) -> No
     assert kept == readable
     with database.engine.connect() as connection:
         assert list(export.check(connection)) == []
+    _check_use(database)
     ended = [row for row in rows(database, jobs) if row["phase"] == "succeeded"]
     assert ended
     for row in ended:
@@ -149,3 +157,19 @@ def _check(world: World, database: Database, told: Told, *, trimmed: bool) -> No
         if trimmed and released:
             assert [e.subject.rpartition(".")[2] for e in left if e.event] == ["archived"]
     assert not world.bus.durables[GATEWAY_ARCHIVE.durable].open
+
+
+def _check_use(database: Database) -> None:
+    """What was metered on the way is what the events come to."""
+    lives: dict[str, list[Moment]] = defaultdict(list)
+    for row in rows(database, events):
+        event = read_event(row["subject"], row["body"].encode())
+        if isinstance(state := getattr(event.data, "job", None), JobState):
+            lives[state.job].append((state, event.time))
+    until = max(at for told in lives.values() for _, at in told)
+    own = [(told[0][0], intervals(told, until)) for told in lives.values()]
+    asked = UsageAsked(JobFilter(), until, by=("job", "phase"))
+    with database.engine.connect() as connection:
+        found = usage(connection, asked)
+    assert found.gaps == 0
+    assert dict(found.rows) == summed(own, asked.by)

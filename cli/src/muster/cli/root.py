@@ -26,6 +26,7 @@ PANELS: dict[str, tuple[str, ...]] = {
     ),
     "panel.operate": (
         "events",
+        "usage",
         "nodes",
         "node",
         "stock",

@@ -17,6 +17,7 @@ from muster.cli.catalogue.plan import PLAN
 from muster.cli.catalogue.replay import REPLAY
 from muster.cli.catalogue.simulation import SIMULATION
 from muster.cli.catalogue.stack import STACK
+from muster.cli.catalogue.usage import USAGE
 
 _PARTS: tuple[Mapping[str, tuple[str, str]], ...] = (
     HELP,
@@ -29,6 +30,7 @@ _PARTS: tuple[Mapping[str, tuple[str, str]], ...] = (
     DEMO,
     SIMULATION,
     REPLAY,
+    USAGE,
 )
 
 TEXTS: Mapping[str, tuple[str, str]] = {key: pair for part in _PARTS for key, pair in part.items()}

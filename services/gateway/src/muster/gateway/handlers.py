@@ -21,7 +21,7 @@ from muster.domain.state import JobState
 from muster.gateway.core.history import archive, may_be_archived, may_be_trimmed, missing
 from muster.gateway.core.view import SeenJob, View
 from muster.gateway.settings import GatewaySettings
-from muster.gateway.store import search, writing
+from muster.gateway.store import metering, search, writing
 from muster.gateway.store.writing import Stored
 from muster.log import Recorded
 from muster.runtime.database import Database
@@ -31,6 +31,8 @@ SWEPT = 50
 """Jobs that one sweep looks at."""
 TOGETHER = 100
 """Events that are kept in one transaction."""
+METERED = 20
+"""Pages of archived events that one sweep meters, where they were not when they came."""
 CONFIRMED = 500
 """Archived jobs that are handed over to the archive in one go."""
 
@@ -92,7 +94,7 @@ class Handlers:
     # --- what was left undone --------------------------------------------------------------------
 
     async def sweep(self) -> None:
-        """Archive the jobs that ended a while ago and are still not archived."""
+        """Archive the jobs that ended a while ago and are still not archived; meter the past."""
         now = self._journal.clock.now()
         late = (
             seen
@@ -102,6 +104,13 @@ class Handlers:
         for seen in self._undone(late, SWEPT):
             if await self._heal(seen):
                 await self._archive(seen)
+        await self._meter()
+
+    async def _meter(self) -> None:
+        """Go on with what was archived before use was metered, page by page."""
+        for _ in range(METERED):
+            if not await self._database.run(metering.catch_up):
+                return
 
     async def hand_over(self) -> None:
         """Let the archive answer for the archived jobs that it really holds."""
@@ -172,4 +181,7 @@ def _whole(connection: Connection, state: JobState | None) -> SeenJob | None:
     if seen is None or not may_be_archived(seen.state):
         return None
     found = search.versions(connection, state.tenant, state.job)
-    return None if missing(found, seen.state.version) else seen
+    if missing(found, seen.state.version):
+        return None
+    metering.heal(connection, state.tenant, state.job)
+    return seen

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from muster.bus import Bus, topology
 from muster.domain.errors import MusterError, Temporary
@@ -51,6 +52,10 @@ class Readiness:
     def caught_up(self) -> bool:
         """Whether the view has reached the log's end once."""
         return self._follow.caught_up
+
+    def now(self) -> datetime:
+        """Return the time."""
+        return self._clock.now()
 
     async def end(self) -> int:
         """Return the log's last sequence."""

@@ -21,8 +21,9 @@ from muster.domain.state import JobState
 from muster.gateway.core.capacity import NodeUse, PoolUse, node_uses, pool_use
 from muster.gateway.core.filters import JobFilter, Place, place_of
 from muster.gateway.core.history import missing
+from muster.gateway.core.usage import Usage, UsageAsked
 from muster.gateway.core.view import JobName, SeenJob, SeenPool, View
-from muster.gateway.store import search
+from muster.gateway.store import search, usage
 from muster.gateway.store.search import KeptEvent
 from muster.log import EventLog, Recorded
 from muster.runtime.database import Database
@@ -149,6 +150,10 @@ class Reading:
             if len(page) < REPLAY_PAGE:
                 return found
             after = page[-1].seq
+
+    async def usage(self, asked: UsageAsked) -> Usage:
+        """Return what jobs used, as far as the archive has come."""
+        return await self._database.run(partial(usage.usage, asked=asked))
 
     def waiting(self) -> dict[JobName, WaitingJob]:
         """Return what the last rounds said of the jobs at the heads of their queues."""

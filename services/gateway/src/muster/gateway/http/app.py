@@ -24,6 +24,7 @@ from muster.gateway.http import (
     page_routes,
     plan_routes,
     stream_routes,
+    usage_routes,
 )
 from muster.gateway.http.problems import Problem, answer, violation
 from muster.gateway.http.queries import (
@@ -32,6 +33,7 @@ from muster.gateway.http.queries import (
     NodeQuery,
     Query,
     StreamQuery,
+    UsageQuery,
     once,
     violations_of,
 )
@@ -42,6 +44,7 @@ _QUERIES: dict[str, type[Query]] = {
     "jobs": JobQuery,
     "nodes": NodeQuery,
     "stream": StreamQuery,
+    "usage": UsageQuery,
 }
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
 
@@ -51,13 +54,13 @@ def create(surface: Surface) -> ASGIApp:
     app = FastAPI(
         title="Muster gateway",
         version="1",
-        description="Reads jobs, nodes and pools; follows their status.",
+        description="Reads jobs, nodes, pools and use; follows their status.",
         openapi_url="/api/v1/openapi.json",
         docs_url=None,
         redoc_url=None,
     )
     checked = [Depends(surface.authorise), Depends(once)]
-    for routes in (job_routes, plan_routes, capacity_routes, stream_routes):
+    for routes in (job_routes, plan_routes, capacity_routes, usage_routes, stream_routes):
         app.include_router(routes.router(surface), prefix="/api/v1", dependencies=checked)
     app.include_router(health_routes.router(surface))
     app.include_router(page_routes.router())

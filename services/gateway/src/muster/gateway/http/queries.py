@@ -18,12 +18,14 @@ from fastapi import Request
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from muster.contracts.queries import Priority
-from muster.domain.model import TOKEN_PATTERN
+from muster.domain.metering import DIMENSIONS, LABEL, is_dimension
+from muster.domain.model import TOKEN_PATTERN, Instant
 from muster.domain.nodes import NodeCondition
 from muster.domain.phases import Phase
 from muster.domain.violations import Violation
 from muster.domain.whatif import FORMS, LONGEST, MOST
 from muster.gateway.core.filters import JobFilter, Place
+from muster.gateway.core.usage import UsageAsked
 from muster.gateway.http.problems import Problem, violation
 from muster.gateway.reading import Asks
 
@@ -33,6 +35,12 @@ Language = Literal["en", "zh"]
 
 _TOKEN = ("1-128 of A-Z a-z 0-9 _ -", " 1-128 个字母、数字、_ 或 -")
 _TEXT = ("1-512 characters without control characters", " 1-512 个字符，不含控制字符")
+_SUMS = (*DIMENSIONS, f"{LABEL}KEY")
+_MOST_SUMS = 8
+_INSTANT = (
+    "an instant with its zone, such as 2030-01-31T08:00:00Z, since before until",
+    "带时区的时刻，例如 2030-01-31T08:00:00Z，且 since 早于 until",
+)
 RULES: dict[str, tuple[str, str]] = {
     "tenant": _TOKEN,
     "job": _TOKEN,
@@ -41,6 +49,13 @@ RULES: dict[str, tuple[str, str]] = {
     "label": (f"key=value or a key, {_TEXT[0]}", f" key=value 或 key，{_TEXT[1].strip()}"),
     "phase": (f"one of {', '.join(Phase)}", f"以下之一：{'、'.join(Phase)}"),
     "condition": (f"one of {', '.join(NodeCondition)}", f"以下之一：{'、'.join(NodeCondition)}"),
+    "by": (
+        f"at most {_MOST_SUMS} different ones of {', '.join(_SUMS)}",
+        f"以下各项（不重复，最多 {_MOST_SUMS} 个）：{'、'.join(_SUMS)}",
+    ),
+    "since": _INSTANT,
+    "until": _INSTANT,
+    "top": ("an integer between 1 and 10000", " 1-10000 之间的整数"),
     "limit": ("an integer between 1 and 500", " 1-500 之间的整数"),
     "cursor": ("the `next` of an earlier answer, unchanged", "之前响应中的 next 原值"),
     "lang": ("en or zh", " en 或 zh"),
@@ -59,7 +74,7 @@ RULES: dict[str, tuple[str, str]] = {
         "已收到的事件 ID（不小于 0 的整数）",
     ),
 }
-_MANY = frozenset({"phase", "label", "what_if"})
+_MANY = frozenset({"by", "phase", "label", "what_if"})
 
 
 def _priority(text: str) -> str:
@@ -71,6 +86,12 @@ def _priority(text: str) -> str:
 def _cursor(text: str) -> str:
     read_cursor(text)
     return text
+
+
+def _sum_by(values: list[str]) -> list[str]:
+    if len(set(values)) != len(values) or not all(is_dimension(value) for value in values):
+        raise ValueError("no dimension")
+    return values
 
 
 class Query(BaseModel):
@@ -143,6 +164,35 @@ class ExplainQuery(Query):
                 return self.priority
             case number:
                 return int(number)
+
+
+class UsageQuery(Query):
+    """Whose use, from when to when, and by what it is summed up. Without `by`: one sum."""
+
+    by: Annotated[list[Text], AfterValidator(_sum_by)] = Field(
+        default=[], max_length=_MOST_SUMS, description=f"Any of: {', '.join(_SUMS)}."
+    )
+    since: Instant | None = Field(default=None, description="Default: from the beginning.")
+    until: Instant | None = Field(default=None, description="Default, and at most: now.")
+    tenant: Token | None = None
+    user: Text | None = None
+    pool: Token | None = None
+    label: list[Text] = Field(default=[], description="key=value, or a key alone.")
+    top: int = Field(default=1000, ge=1, le=10_000, description="Rows: those of greatest use.")
+
+    def asked(self, now: datetime) -> UsageAsked:
+        """Return what is asked. Raises Problem when it ends before it begins."""
+        if self.since and self.until and self.since >= self.until:
+            rule, rule_zh = RULES["since"]
+            told = {"field": "since", "rule": rule, "rule_zh": rule_zh}
+            raise Problem(400, violation("E_PARAMETER_VALUE", "$.query.since", **told))
+        return UsageAsked(
+            wanted=JobFilter(self.tenant, self.user, self.pool, labels=tuple(self.label)),
+            since=self.since,
+            until=min(self.until or now, now),
+            by=tuple(self.by),
+            limit=self.top,
+        )
 
 
 class NodeQuery(CapacityQuery):

@@ -32,7 +32,7 @@ def find_ended(
     """Return the jobs that have ended and match, newest first, from a place on (exclusive)."""
     query = (
         sa.select(jobs.c.state, jobs.c.seq)
-        .where(jobs.c.phase.in_(sorted(TERMINAL)), *_conditions(wanted))
+        .where(jobs.c.phase.in_(sorted(TERMINAL)), *job_conditions(wanted))
         .order_by(jobs.c.submitted_at.desc(), jobs.c.tenant.desc(), jobs.c.job.desc())
         .limit(limit)
     )
@@ -47,7 +47,7 @@ def find_changed(
     """Return the ended jobs whose last event comes after a sequence, in the log's order."""
     query = (
         sa.select(jobs.c.state, jobs.c.seq)
-        .where(jobs.c.phase.in_(sorted(TERMINAL)), jobs.c.seq > after, *_conditions(wanted))
+        .where(jobs.c.phase.in_(sorted(TERMINAL)), jobs.c.seq > after, *job_conditions(wanted))
         .order_by(jobs.c.seq)
         .limit(limit)
     )
@@ -56,7 +56,8 @@ def find_changed(
     return [_seen(*row) for row in connection.execute(query)]
 
 
-def _conditions(wanted: JobFilter) -> list[sa.ColumnElement[bool]]:
+def job_conditions(wanted: JobFilter) -> list[sa.ColumnElement[bool]]:
+    """Return what a filter means in a statement over jobs."""
     equal = (
         (jobs.c.tenant, wanted.tenant),
         (jobs.c.user, wanted.user),

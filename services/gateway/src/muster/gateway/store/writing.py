@@ -11,6 +11,7 @@ from muster.contracts.events import Event
 from muster.domain.errors import Temporary
 from muster.domain.state import JobState
 from muster.gateway.core.filters import label_texts
+from muster.gateway.store import metering
 from muster.gateway.store.tables import events, jobs, labels
 from muster.runtime.database import insert_into
 
@@ -51,6 +52,7 @@ def put(connection: sa.Connection, stored: Stored) -> bool:
     Raises AnotherLog.
     """
     fresh = _put_event(connection, stored)
+    metering.put(connection, stored.seq, stored.event)
     state = stored.state
     if state is not None and _put_state(connection, state, stored.seq):
         _put_labels(connection, state)
