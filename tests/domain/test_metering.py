@@ -15,7 +15,6 @@ from muster.domain import facts as f
 from muster.domain.causes import EvictionCause
 from muster.domain.demand import ResourceClass
 from muster.domain.metering import (
-    CARD,
     WAITING,
     Moment,
     held_milli,
@@ -26,6 +25,7 @@ from muster.domain.metering import (
 )
 from muster.domain.phases import Phase
 from muster.domain.state import JobState
+from muster.domain.usage import CARD
 from tests.domain.walks import WALKS, Step
 from tests.support.lives import START, Life, auto_queue, spec
 

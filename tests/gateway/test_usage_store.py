@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -10,6 +10,8 @@ from random import Random
 
 import pytest
 import sqlalchemy as sa
+from alembic import command as alembic
+from alembic.config import Config
 
 from muster.contracts.events import job_event
 from muster.domain.demand import ResourceClass
@@ -19,6 +21,7 @@ from muster.domain.nodes import NodeChanged, NodeShape
 from muster.domain.spec import ResourceSpec
 from muster.gateway.core.filters import JobFilter
 from muster.gateway.core.usage import Usage, UsageAsked
+from muster.gateway.service import MIGRATIONS
 from muster.gateway.store import metering, writing
 from muster.gateway.store.tables import meter, models, placements
 from muster.gateway.store.usage import usage
@@ -92,7 +95,7 @@ def lives(seed: int, count: int = 12) -> Told:
     return Told(tuple(found))
 
 
-def keep(database: Database, stored: list[Stored] | tuple[Stored, ...]) -> None:
+def keep(database: Database, stored: Sequence[Stored]) -> None:
     with database.engine.begin() as connection:
         for one in stored:
             writing.put(connection, one)
@@ -138,7 +141,7 @@ def test_doubled_shuffled_and_split_the_rows_are_the_same(tmp_path: Path, seed: 
 
 def all_of(database: Database, table: sa.Table) -> list[sa.Row[object]]:
     with database.engine.connect() as connection:
-        return list(connection.execute(sa.select(table)))  # type: ignore[arg-type]
+        return list(connection.execute(sa.select(table)))
 
 
 async def filled(world: World) -> None:
@@ -254,3 +257,29 @@ async def test_very_large_sums_stay_exact(database: Database) -> None:
     found = ask(database, until=world.clock.now() + century).total
     micros = century // timedelta(microseconds=1) + 2_000_000
     assert found.charge == 80_000_001 * micros
+
+
+async def test_an_archive_of_before_is_metered_after_its_migration(database: Database) -> None:
+    world = World()
+    await filled(world)
+    put_all(world, database)
+    before = [all_of(database, table) for table in PROJECTED]
+    for revision in ("0001", "head"):
+        with database.engine.begin() as connection:
+            _migrate(connection, revision)
+    assert not ask(database).whole
+    while _turn(database):
+        pass
+    after = [all_of(database, table) for table in PROJECTED]
+    assert [set(map(tuple, each)) for each in after] == [set(map(tuple, each)) for each in before]
+
+
+def _migrate(connection: sa.Connection, revision: str) -> None:
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    config.attributes["version_table"] = "alembic_version_gateway"
+    config.attributes["connection"] = connection
+    if revision == "head":
+        alembic.upgrade(config, revision)
+    else:
+        alembic.downgrade(config, revision)

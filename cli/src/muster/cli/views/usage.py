@@ -26,8 +26,8 @@ def usage_table(found: UsageAnswer) -> Table:
     for one in found.rows:
         row(made, *(_shown(name, one.by[name]) for name in found.by), *_figures(one))
     if found.groups > 1 and found.by:
-        keys = [Text(say("metered.total"), "bold"), *("" for _ in found.by[1:])]
-        row(made, *keys, *_figures(found.total))
+        blank = ("" for _ in found.by[1:])
+        row(made, Text(say("metered.total"), "bold"), *blank, *_figures(found.total))
     return made
 
 

@@ -144,7 +144,7 @@ def heal(connection: sa.Connection, tenant: str, job: str) -> None:
     _meter(connection, connection.execute(query).all())
 
 
-def _meter(connection: sa.Connection, rows: Iterable[sa.Row[Any]]) -> None:
+def _meter(connection: sa.Connection, rows: Iterable[Any]) -> None:
     for seq, subject, body in rows:
         try:
             put(connection, seq, read_event(subject, body.encode()))
