@@ -78,6 +78,10 @@ class InstantBackend:
         self._changed.add(key.job)
         self._news.set()
 
+    def log_path(self, key: WorkerKey) -> str | None:
+        """See the port: there is no output."""
+        return None
+
     async def changes(self) -> AsyncIterator[frozenset[str]]:
         """See the port."""
         while True:

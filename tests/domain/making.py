@@ -218,6 +218,9 @@ MAKERS: dict[str, Make] = {
     "rescaled": lambda state, rng: f.Rescaled(
         placement=_placement((f"worker-{rng.randrange(10, 10**6)}",), rng)
     ),
+    "checkpoint_saved": lambda state, rng: f.CheckpointSaved(
+        attempt=state.attempt, step=rng.randrange(10**6), last_step=rng.choice((None, 7))
+    ),
     "resume_verified": lambda state, rng: f.ResumeVerified(step_before=100, step_after=101),
     "progress_lost": lambda state, rng: f.ProgressLost(
         step_before=100, step_after=0, gpu_hours=rng.random() * 100

@@ -62,6 +62,7 @@ SOURCES: dict[str, str] = {
     "scale_requested": "running",
     "scaled_down": "running",
     "rescaled": "running",
+    "checkpoint_saved": "running evicting",
     "resume_verified": "running",
     "progress_lost": "running",
     "archived": "rejected stopped succeeded failed",
@@ -103,7 +104,7 @@ WRITERS: dict[str, str] = {
     "scheduler": "scheduled unscheduled declined preempted grace_shortened rescaled",
     "executor": "launching start_refused start_failed started signalled workers_failed succeeded"
     " released release_overdue run_timed_out stopped hold_ended scale_requested scaled_down"
-    " resume_verified progress_lost",
+    " checkpoint_saved resume_verified progress_lost",
     "requeue": "declined requeued not_requeued requeue_exhausted queue_timed_out",
     "fault-tolerance": "hang_suspected hung restarted replacement_ordered failed escalated",
     "gateway": "archived",

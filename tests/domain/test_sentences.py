@@ -72,6 +72,7 @@ SAMPLES: tuple[f.Fact, ...] = (
     f.ScaleRequested(role="worker", replicas=4),
     f.ScaledDown(workers=("worker-3",)),
     f.Rescaled(placement={"n3": ("worker-3",)}),
+    f.CheckpointSaved(attempt=1, step=100),
     f.ResumeVerified(step_before=100, step_after=101),
     f.ProgressLost(step_before=100, step_after=0, gpu_hours=1.5),
     f.Archived(phase=Phase.SUCCEEDED),

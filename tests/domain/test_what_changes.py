@@ -83,8 +83,10 @@ CHANGES: list[tuple[str, Phase, str]] = [
     ("scale_requested", Phase.RUNNING, ""),
     ("scaled_down", Phase.RUNNING, "held"),
     ("rescaled", Phase.RUNNING, "held"),
-    ("resume_verified", Phase.RUNNING, ""),
-    ("progress_lost", Phase.RUNNING, ""),
+    ("checkpoint_saved", Phase.RUNNING, "progress"),
+    ("checkpoint_saved", Phase.EVICTING, "progress"),
+    ("resume_verified", Phase.RUNNING, "progress"),
+    ("progress_lost", Phase.RUNNING, "progress"),
     ("archived", Phase.SUCCEEDED, "archived"),
     *(
         ("signalled", phase, "signalled")

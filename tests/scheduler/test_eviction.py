@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,10 +11,13 @@ from muster.domain import facts as f
 from muster.domain.causes import EvictionCause
 from muster.domain.demand import Locality, LocalityMode
 from muster.domain.nodes import NodeState
+from muster.domain.progress import Progress
 from muster.domain.state import JobState
 from muster.scheduler.core.plan import plan
 from muster.scheduler.core.policy import Policy
+from muster.scheduler.core.rank import lost_work
 from tests.scheduler.worlds import (
+    NOW,
     at,
     decide,
     decisions,
@@ -179,6 +183,16 @@ def test_several_small_victims_give_way_to_one_that_is_enough() -> None:
 def test_the_least_lost_work_leaves() -> None:
     jobs = [low("long", "n1", since=-9000), low("short", "n2", since=-5), high()]
     assert victims(decide([N1, N2], jobs)) == {"short"}
+
+
+def test_lost_work_counts_from_the_last_checkpoint_heard_of() -> None:
+    """The long job saved a moment ago; a checkpoint of a run before this one saves nothing."""
+    saved = Progress(step=9, checkpoint_step=9, checkpointed_at=NOW - timedelta(seconds=10))
+    old = Progress(step=9, checkpoint_step=9, checkpointed_at=NOW - timedelta(seconds=5000))
+    long = low("long", "n1", since=-9000).model_copy(update={"progress": saved})
+    short = low("short", "n2", since=-60).model_copy(update={"progress": old})
+    assert (lost_work(long, NOW), lost_work(short, NOW)) == (8 * 10, 8 * 60)
+    assert victims(decide([N1, N2], [long, short, high()])) == {"long"}
 
 
 @pytest.mark.case("PRE-25")

@@ -109,6 +109,7 @@ EDGES: dict[str, Edge] = {
     "scale_requested": _edge(Owner.EXECUTOR, _P.RUNNING),
     "scaled_down": _edge(Owner.EXECUTOR, _P.RUNNING),
     "rescaled": _edge(Owner.SCHEDULER, _P.RUNNING),
+    "checkpoint_saved": _edge(Owner.EXECUTOR, {_P.RUNNING, _P.EVICTING}),
     "resume_verified": _edge(Owner.EXECUTOR, _P.RUNNING),
     "progress_lost": _edge(Owner.EXECUTOR, _P.RUNNING),
     "archived": _edge(Owner.GATEWAY, TERMINAL),

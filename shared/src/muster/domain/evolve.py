@@ -21,6 +21,7 @@ from muster.domain.deadlines import (
 from muster.domain.demand import Demand, QueueLimits, ResourceClass
 from muster.domain.edges import EDGES, IllegalEdge, Owner, check_source, check_target
 from muster.domain.phases import Phase, Shown
+from muster.domain.progress import Progress, Resumption
 from muster.domain.reasons import ReasonCode, reason
 from muster.domain.state import (
     KNOWN_REQUESTS,
@@ -549,6 +550,39 @@ def _rescaled(state: JobState, fact: f.Rescaled, at: datetime) -> Changes:
     return {"held": held}
 
 
+def _checkpoint_saved(state: JobState, fact: f.CheckpointSaved, at: datetime) -> Changes:
+    before = state.progress or Progress()
+    step = max(before.step, fact.step, fact.last_step or 0)
+    heard = {"step": step, "checkpoint_step": fact.step, "checkpointed_at": at}
+    return {"progress": before.model_copy(update=heard)}
+
+
+def _resume_verified(state: JobState, fact: f.ResumeVerified, at: datetime) -> Changes:
+    return {"progress": _resumed_at(state, fact)}
+
+
+def _progress_lost(state: JobState, fact: f.ProgressLost, at: datetime) -> Changes:
+    # its checkpoints were not used: none counts until it saves one again
+    return {"progress": _resumed_at(state, fact).model_copy(update={"checkpoint_step": None})}
+
+
+def _resumed_at(state: JobState, fact: f.ResumeVerified | f.ProgressLost) -> Progress:
+    attempt = state.attempt if fact.attempt is None else fact.attempt
+    if attempt != state.attempt:
+        raise IllegalEdge(f"{fact.event} of attempt {attempt}: now is {state.attempt}")
+    before = state.progress or Progress()
+    found = Resumption(
+        attempt=attempt,
+        kept=isinstance(fact, f.ResumeVerified),
+        step_before=fact.step_before,
+        step_after=fact.step_after,
+        gpu_hours=fact.gpu_hours,
+    )
+    known = before.checkpoint_step if fact.checkpoint_step is None else fact.checkpoint_step
+    changes = {"step": fact.step_after, "checkpoint_step": known, "resumption": found}
+    return before.model_copy(update=changes)
+
+
 def _archived(state: JobState, fact: f.Archived, at: datetime) -> Changes:
     return {"archived": True}
 
@@ -592,7 +626,8 @@ _EFFECTS: dict[type[f.Fact], Callable[[JobState, Any, datetime], Changes]] = {
     f.ScaleRequested: _unchanged,
     f.ScaledDown: _scaled_down,
     f.Rescaled: _rescaled,
-    f.ResumeVerified: _unchanged,
-    f.ProgressLost: _unchanged,
+    f.CheckpointSaved: _checkpoint_saved,
+    f.ResumeVerified: _resume_verified,
+    f.ProgressLost: _progress_lost,
     f.Archived: _archived,
 }

@@ -371,21 +371,49 @@ class Rescaled(Fact):
     placement: Placement
 
 
+class CheckpointSaved(OfAttempt):
+    """The training says that it has saved a checkpoint of this step; told once a minute at most.
+
+    last_step: the last step that it has told of. line: what it said, shortened.
+    """
+
+    event: ClassVar[str] = "checkpoint_saved"
+    step: int
+    last_step: int | None = None
+    line: str | None = None
+
+
 class ResumeVerified(Fact):
-    """The training loaded its checkpoint and goes on."""
+    """The training loaded its checkpoint and goes on.
+
+    step_before: the last step that was told before this attempt. step_after: the first one of it.
+    checkpoint_step: the newest checkpoint that is known from before. gpu_hours: GPU time of the
+    steps after it, which are done again. line: what proves it, shortened.
+    """
 
     event: ClassVar[str] = "resume_verified"
+    attempt: int | None = None
     step_before: int
     step_after: int
+    checkpoint_step: int | None = None
+    gpu_hours: float = 0.0
+    line: str | None = None
 
 
 class ProgressLost(Fact):
-    """The training started over, or further back than its last checkpoint."""
+    """The training started over, or further back than its last checkpoint.
+
+    step_before, step_after, checkpoint_step, line: as in `resume_verified`. gpu_hours: GPU time of
+    the steps that are lost.
+    """
 
     event: ClassVar[str] = "progress_lost"
+    attempt: int | None = None
     step_before: int
     step_after: int
+    checkpoint_step: int | None = None
     gpu_hours: float
+    line: str | None = None
 
 
 class Archived(Fact):

@@ -247,6 +247,14 @@ RULES: dict[str, tuple[str, str]] = {
         "标签格式不合法：{key}（键 1-128 个字符、值不超过 255 个字符，首尾不能为空格，"
         "不能以 _sys_ 开头，最多 20 个）",
     ),
+    "E_PROGRESS_LINE": (
+        "a line of progress is 1-200 characters of text, at least 3 of them neither blank, * nor"
+        " #; * stands for anything (at most 8 times) and # for the step, exactly once"
+        " in checkpoint_saved and step; at most 8 lines of each kind",
+        "进度行须为 1-200 个字符的文本，除空格、* 和 # 外至少 3 个字符；"
+        "* 表示任意内容（最多 8 个），# 表示步数，"
+        "checkpoint_saved 与 step 中须恰好出现一次；每类最多 8 行",
+    ),
     "E_METRICS": (
         "metrics port and path must be set together; port 1-65535, path starts with / and has no"
         ' host and no ".."',

@@ -84,6 +84,10 @@ SENTENCES: dict[str, tuple[str, str]] = {
     ),
     "scaled_down": ("needs these workers no more: {workers}", "已缩容：{workers}"),
     "rescaled": ("more workers placed: {placement}", "已为新增 Worker 分配节点：{placement}"),
+    "checkpoint_saved": (
+        "the training saved a checkpoint of step {step}",
+        "训练已保存 step {step} 的 checkpoint",
+    ),
     "resume_verified": (
         "training goes on: step {step_before} -> {step_after}",
         "训练已从 checkpoint 继续：step {step_before} -> {step_after}",

@@ -27,6 +27,7 @@ from muster.domain.demand import (
     Toleration,
 )
 from muster.domain.model import Strict, Token
+from muster.domain.templates import LENGTH, TEMPLATES
 
 PRIORITIES = {"low": 10, "normal": 50, "high": 90}
 DEFAULT_HOLD_S = 600
@@ -178,6 +179,22 @@ class EnvVar(Strict):
     secret_ref: SecretRef | None = None
 
 
+Line = Annotated[str, Field(min_length=1, max_length=LENGTH)]
+Lines = Annotated[tuple[Line, ...], Field(max_length=TEMPLATES)]
+
+
+class ProgressSpec(Strict):
+    """How the job's own output tells of its progress, beside the forms that are known anyway.
+
+    Each is text of a line, with `*` for anything and `#` for the number of the step. step:
+    when the job names its own, no other line tells a step.
+    """
+
+    checkpoint_loaded: Lines = ()
+    checkpoint_saved: Lines = ()
+    step: Lines = ()
+
+
 class MetricsSpec(Strict):
     """Where the job exposes its own metrics."""
 
@@ -247,6 +264,7 @@ class JobSpec(Strict):
     environment: Annotated[tuple[EnvVar, ...], Field(max_length=100)] = ()
     labels: Mapping[str, str] = {}
     metrics: MetricsSpec | None = None
+    progress: ProgressSpec = ProgressSpec()
     notifications: Annotated[tuple[NotificationSpec, ...], Field(max_length=20)] = ()
     max_runtime_s: Annotated[int, Field(ge=1, le=MAX_RUNTIME_S)] | None = None
     start_deadline_s: Annotated[int, Field(ge=1, le=86400)] = 900

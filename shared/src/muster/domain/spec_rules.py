@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from muster.domain.demand import JobType, ResourceClass
 from muster.domain.rules import violation
 from muster.domain.spec import AutoQueueSpec, FaultStrategy, JobSpec
+from muster.domain.templates import well_formed
 from muster.domain.violations import Violation
 
 PLATFORM_NAMES = frozenset(
@@ -56,6 +57,7 @@ def violations_of(spec: JobSpec, root: str = "$.spec") -> tuple[Violation, ...]:
         _environment,
         _labels,
         _texts,
+        _progress,
         _misc,
     )
     return tuple(found for rule in rules for found in rule(spec, root))
@@ -254,6 +256,14 @@ def _strings(value: object, path: str) -> Iterator[tuple[str, str]]:
         case list():
             for index, inner in enumerate(value):
                 yield from _strings(inner, f"{path}[{index}]")
+
+
+def _progress(spec: JobSpec, root: str) -> Iterator[Violation]:
+    """A saved checkpoint and a step are nothing without their number."""
+    for field, lines in spec.progress:
+        for index, line in enumerate(lines):
+            if not well_formed(line, step=field != "checkpoint_loaded"):
+                yield violation("E_PROGRESS_LINE", f"{root}.progress.{field}[{index}]")
 
 
 def _misc(spec: JobSpec, root: str) -> Iterator[Violation]:

@@ -10,6 +10,7 @@ from muster.domain.causes import EvictionCause
 from muster.domain.demand import Demand, JobType
 from muster.domain.model import Frozen, Instant, Token
 from muster.domain.phases import PARKED, TERMINAL, Phase, Shown
+from muster.domain.progress import Progress
 from muster.domain.reasons import Reason, ReasonCode
 
 KNOWN_REQUESTS = 32
@@ -76,6 +77,7 @@ class JobState(Frozen):
     held: node -> workers, from the commit of a placement until the proof that all are gone.
     cards: worker -> shared card of its node, for workers that share one; as long as held.
     launched: `launching` is on the log for this attempt. signalled: so is a stop signal.
+    progress: what its output has told of its steps; None while it has told nothing.
     """
 
     tenant: Token
@@ -108,6 +110,7 @@ class JobState(Frozen):
     outcome: Outcome | None = None
     avoid: tuple[str, ...] = ()
     reason: Reason | None = None
+    progress: Progress | None = None
     requests: tuple[str, ...] = ()
     archived: bool = False
 

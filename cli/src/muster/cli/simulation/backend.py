@@ -125,6 +125,10 @@ class SimBackend:
         if fault is LogFault.UNKNOWN_STORED:
             raise Temporary("the cluster did not answer", delay=1.0)
 
+    def log_path(self, key: WorkerKey) -> str | None:
+        """See the port: pretended workers print nothing."""
+        return None
+
     def changes(self) -> AsyncIterator[frozenset[str]]:
         """See the port."""
         return _Changes(self._cluster, self._hooks)

@@ -17,7 +17,9 @@ from muster.testing.process import ServicePlan
 from muster.testing.virtual_time import VirtualTime
 
 SCHEDULER = SchedulerSettings(turn_s=0.5, gather_s=0, checkpoint_s=0)
-EXECUTOR = ExecutorSettings(publish_logs=False, watch_s=1.0, sweep_s=5.0, nodes_s=5.0)
+EXECUTOR = ExecutorSettings(
+    publish_logs=False, watch_progress=False, watch_s=1.0, sweep_s=5.0, nodes_s=5.0
+)
 
 
 def service_plans(cluster: SimCluster, time: VirtualTime, replicas: int = 1) -> list[ServicePlan]:

@@ -17,6 +17,7 @@ from muster.cli.views.timeline import event_document, timeline
 from muster.cli.words import between, moment, plain
 from muster.domain.deadlines import counts
 from muster.domain.demand import Demand, Toleration
+from muster.domain.progress import Progress
 from muster.domain.state import JobState
 from muster.log import Recorded
 
@@ -41,6 +42,7 @@ def facts(state: JobState, now: datetime, why: str = "") -> Iterator[tuple[str, 
     yield say("show.gang"), f"{gang(state.demand)}, {say('show.pool', pool=state.pool)}"
     yield from _wishes(state.demand)
     yield say("show.counts"), _counts(state)
+    yield from _progress(state.progress, now)
     for kind, at in sorted(state.deadlines.items(), key=lambda pair: pair[1]):
         if counts(kind, state):
             left = between(now, at)
@@ -52,6 +54,24 @@ def facts(state: JobState, now: datetime, why: str = "") -> Iterator[tuple[str, 
         yield say("show.waits_for"), victims
     if state.labels:
         yield say("show.labels"), ", ".join(f"{k}={v}" for k, v in state.labels.items())
+
+
+def _progress(progress: Progress | None, now: datetime) -> Iterator[tuple[str, str]]:
+    """Yield how far the training told that it is, and whether it went on when it last ran again."""
+    if progress is None:
+        return
+    parts = [say("show.step", step=progress.step)]
+    if progress.checkpoint_step is not None:
+        parts.append(say("show.checkpoint", step=progress.checkpoint_step))
+    if progress.checkpointed_at is not None:
+        parts.append(say("show.checkpointed", ago=between(progress.checkpointed_at, now)))
+    yield say("show.progress"), say("comma").join(parts)
+    found = progress.resumption
+    if found is not None:
+        key = "show.went_on" if found.kept else "show.lost"
+        hours = f"{found.gpu_hours:.2f}"
+        values = {"run": found.attempt, "before": found.step_before, "after": found.step_after}
+        yield say("show.resumed"), say(key, hours=hours, **values)
 
 
 def _wishes(demand: Demand) -> Iterator[tuple[str, str]]:

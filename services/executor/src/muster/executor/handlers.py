@@ -243,7 +243,7 @@ class Handlers:
 
     async def _launch(self, last: Recorded, names: tuple[str, ...]) -> bool:
         state = last.job
-        spec = await self._spec(state)
+        spec = await self.spec(state)
         try:
             await self._backend.launch(self._launches.build(state, spec, names))
         except Refused as refused:
@@ -269,7 +269,7 @@ class Handlers:
         )
         return await self._record(last, fact)
 
-    async def _spec(self, state: JobState) -> JobSpec:
+    async def spec(self, state: JobState) -> JobSpec:
         """Return the specification, which stands only in `submitted`."""
         if state.job not in self._specs:
             prefix = subjects.job_key(state.tenant, state.job).subject("submitted")

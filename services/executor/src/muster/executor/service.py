@@ -10,6 +10,7 @@ from muster.executor.backends.local.backend import LocalBackend
 from muster.executor.handlers import Handlers
 from muster.executor.launches import Launches
 from muster.executor.output import Output
+from muster.executor.resuming import Resuming
 from muster.executor.settings import ExecutorSettings
 from muster.executor.stream import subscriptions
 from muster.runtime.journal import Journal
@@ -30,7 +31,10 @@ def build(
     return Service(
         owner=Owner.EXECUTOR,
         subscriptions=subscriptions(handlers),
-        loops=tuple(_loops(handlers, Output(runtime.bus, backend, handlers.watch), settings)),
+        loops=(
+            *_loops(handlers, Output(runtime.bus, backend, handlers.watch), settings),
+            *_progress(Resuming(journal, backend, handlers, settings.settle_s), settings),
+        ),
         start=partial(_start, backend, handlers),
         ready=handlers.holder.require,
     )
@@ -52,6 +56,12 @@ def _loops(handlers: Handlers, output: Output, settings: ExecutorSettings) -> li
     if settings.publish_logs:
         loops.append(Loop("output", output.step, settings.logs_s))
     return loops
+
+
+def _progress(resuming: Resuming, settings: ExecutorSettings) -> list[Loop]:
+    if not settings.watch_progress:
+        return []
+    return [Loop("progress", resuming.step, settings.progress_s)]
 
 
 def main() -> None:

@@ -12,6 +12,9 @@ class ExecutorSettings(BaseSettings):
     """cluster, pool: what this executor looks after. nodes_file: nodes of the local backend.
 
     Intervals are seconds. retry_s: wait after a refusal that is not the job's fault.
+    watch_progress: read workers' output for checkpoints and steps, every progress_s. settle_s: how
+    long after its first step a training that runs again may be silent of a loaded checkpoint before
+    its progress is called lost.
     """
 
     model_config = SettingsConfigDict(env_prefix="MUSTER_EXECUTOR_", extra="forbid", frozen=True)
@@ -26,3 +29,6 @@ class ExecutorSettings(BaseSettings):
     logs_s: float = Field(default=0.2, gt=0)
     retry_s: float = Field(default=10.0, gt=0)
     publish_logs: bool = True
+    watch_progress: bool = True
+    progress_s: float = Field(default=1.0, gt=0)
+    settle_s: float = Field(default=10.0, ge=0)

@@ -138,6 +138,10 @@ class Backend(Protocol):
         """
         ...
 
+    def log_path(self, key: WorkerKey) -> str | None:
+        """Return where a worker's output is, or was, of whatever attempt; None if not in a file."""
+        ...
+
     def changes(self) -> AsyncIterator[frozenset[str]]:
         """Yield the ids of jobs one of whose workers changed; may repeat, may come late.
 

@@ -80,10 +80,13 @@ def shielded(victim: Listed, beneficiary: JobState, policy: Policy, now: datetim
 
 
 def lost_work(state: JobState, now: datetime) -> float:
-    """Return GPU seconds since the start of the attempt; nothing is known of checkpoints here."""
-    if state.phase is not Phase.RUNNING or state.started_at is None:
+    """Return GPU seconds since the start of the attempt, or since its last checkpoint heard of."""
+    since = state.started_at
+    if state.phase is not Phase.RUNNING or since is None:
         return 0.0
-    return max(0.0, (now - state.started_at).total_seconds()) * weight(state.demand)
+    if state.progress is not None and state.progress.checkpointed_at is not None:
+        since = max(since, state.progress.checkpointed_at)
+    return max(0.0, (now - since).total_seconds()) * weight(state.demand)
 
 
 def weight(demand: Demand) -> float:

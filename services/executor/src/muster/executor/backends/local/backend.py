@@ -83,6 +83,10 @@ class LocalBackend:
         """Drop the records of ended workers; a living one keeps its record."""
         await self._run(lambda: self._forget(keys))
 
+    def log_path(self, key: WorkerKey) -> str | None:
+        """Return the worker's log file, there or not; it outlives the worker's record."""
+        return str(self._records.log_of(key)) if folder_name(key) is not None else None
+
     async def changes(self) -> AsyncIterator[frozenset[str]]:
         """Look every `poll` seconds; raises what `observe` raises, then call it again."""
         seen: dict[WorkerKey, Observed] = {}
