@@ -23,6 +23,7 @@ async def test_the_demo_proves_what_it_shows_and_cleans_up(tmp_path: Path) -> No
             "outcome",
             "saved",
             "continued",
+            "verified",
             "calm",
             "finished",
             "letters",

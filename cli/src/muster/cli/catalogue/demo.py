@@ -57,6 +57,10 @@ DEMO: dict[str, tuple[str, str]] = {
         "its second run loaded step {loaded} and went on with step {begins}, no step twice",
         "第二次运行加载第 {loaded} 步，从第 {begins} 步继续，没有重复的步",
     ),
+    "demo.proof.verified": (
+        "Muster found in its output that it went on: step {before} -> {after}",
+        "Muster 从日志确认训练已继续：step {before} -> {after}",
+    ),
     "demo.proof.calm": (
         "the loss went on at {after} where it was at {before}; a fresh start is at {start}",
         "loss 由 {before} 继续为 {after}，而从头开始为 {start}",

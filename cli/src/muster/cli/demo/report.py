@@ -21,6 +21,7 @@ from muster.cli.output import row, table
 from muster.cli.texts import pick, say
 from muster.cli.views.timeline import event_document, timeline
 from muster.cli.words import clock
+from muster.domain.facts import ProgressLost, ResumeVerified
 from muster.domain.phases import SHOWN_TEXT, Phase
 from muster.domain.state import JobState
 from muster.log import Recorded
@@ -50,6 +51,7 @@ def make_report(stage: Stage, story: Story, began: float) -> Report:
     judgements = [
         _outcome(watch.state),
         *judge(watch.runs, script.STEPS),
+        _verified(watch.events),
         *judge_letters(found, story.expected),
     ]
     seconds = time.monotonic() - began
@@ -64,6 +66,16 @@ def _outcome(state: JobState | None) -> Judgement:
     phase = pick(SHOWN_TEXT[state.shown])
     values = {"phase": phase, "runs": state.attempt, "entries": state.queue_entry}
     return Judgement("outcome", state.phase is Phase.SUCCEEDED and once, values)
+
+
+def _verified(events: Sequence[Recorded]) -> Judgement:
+    """Muster itself has found, once, that the second run went on."""
+    said = [item.event.data.detail for item in events]
+    found = [each for each in said if isinstance(each, ResumeVerified | ProgressLost)]
+    if len(found) != 1:
+        return Judgement("verified", False, {"before": "-", "after": "-"})
+    values = {"before": found[0].step_before, "after": found[0].step_after}
+    return Judgement("verified", isinstance(found[0], ResumeVerified), values)
 
 
 def report_view(report: Report) -> Group:
