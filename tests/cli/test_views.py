@@ -94,6 +94,20 @@ def test_a_job_in_full() -> None:
     assert lines[-1].endswith("admitted to the queue")
 
 
+def test_a_job_shows_how_far_it_is_and_whether_it_went_on() -> None:
+    life = Life().running().then(f.CheckpointSaved(attempt=1, step=400, last_step=490))
+    saved = rendered(job_view(life.state, [], life.at + timedelta(seconds=70), ""))
+    assert "step 490, checkpoint of step 400, heard of 1m10s ago" in saved
+    assert "after restart" not in saved
+    kept = life.then(f.ResumeVerified(attempt=1, step_before=490, step_after=405, gpu_hours=0.5))
+    shown = rendered(job_view(kept.state, [], kept.at, ""), width=150)
+    assert "run 1 went on: step 490 -> 405, 0.50 GPU-hours done again" in shown
+    lost = life.then(f.ProgressLost(attempt=1, step_before=490, step_after=1, gpu_hours=12))
+    shown = rendered(job_view(lost.state, [], lost.at, ""), width=150)
+    assert "run 1 LOST PROGRESS: step 490 -> 1, 12.00 GPU-hours" in shown
+    assert "checkpoint of step" not in shown
+
+
 def test_a_timeline_in_two_languages() -> None:
     english = rendered(timeline(STORY), width=120).splitlines()
     assert [line.split()[1:3] for line in english[1:]] == [

@@ -232,7 +232,10 @@ def test_after_the_archive_only_what_people_call_it_changes(event: str) -> None:
 OF_ATTEMPT = "launching start_refused start_failed started signalled workers_failed succeeded"
 
 
-@pytest.mark.parametrize("event", [*OF_ATTEMPT.split(), "released"])
+OF_PROGRESS = "checkpoint_saved resume_verified progress_lost"
+
+
+@pytest.mark.parametrize("event", [*OF_ATTEMPT.split(), "released", *OF_PROGRESS.split()])
 @pytest.mark.parametrize("other", [-1, 1])
 def test_a_word_about_another_attempt_is_refused(event: str, other: int) -> None:
     life = stage(max(phases(SOURCES[event])), event)

@@ -45,6 +45,13 @@ resource:
 #   enabled: true
 #   max_retries: 2
 
+# How its output tells of checkpoints and steps, where it is not one of the usual ways
+# (* = anything, # = the step); so Muster can say whether it really went on after a restart:
+# progress:
+#   step: ["tick # of *"]
+#   checkpoint_saved: ["snapshot # written"]
+#   checkpoint_loaded: ["back at tick #"]
+
 # grace_s: 30                 # between the stop signal and the kill: time for a checkpoint
 # labels: {team: nlp}
 """
@@ -86,6 +93,13 @@ resource:
 # fault_tolerance:
 #   enabled: true
 #   max_retries: 2
+
+# 日志以何种形式报告 checkpoint 与步数（常见框架无需填写；* 为任意内容，# 为步数），
+# 用于判断重启后训练是否真正继续：
+# progress:
+#   step: ["tick # of *"]
+#   checkpoint_saved: ["snapshot # written"]
+#   checkpoint_loaded: ["back at tick #"]
 
 # grace_s: 30                 # 停止信号到强制结束之间的时间，用于写 checkpoint
 # labels: {team: nlp}

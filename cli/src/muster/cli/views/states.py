@@ -37,6 +37,8 @@ _LOUD = {
     "started": "green",
     "succeeded": "bold green",
     "failed": "bold red",
+    "resume_verified": "green",
+    "progress_lost": "bold red",
     "rejected": "red",
     "declined": "bold red",
     "not_requeued": "bold red",
