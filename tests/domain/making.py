@@ -221,9 +221,11 @@ MAKERS: dict[str, Make] = {
     "checkpoint_saved": lambda state, rng: f.CheckpointSaved(
         attempt=state.attempt, step=rng.randrange(10**6), last_step=rng.choice((None, 7))
     ),
-    "resume_verified": lambda state, rng: f.ResumeVerified(step_before=100, step_after=101),
+    "resume_verified": lambda state, rng: f.ResumeVerified(
+        attempt=state.attempt, step_before=100, step_after=101, checkpoint_step=100
+    ),
     "progress_lost": lambda state, rng: f.ProgressLost(
-        step_before=100, step_after=0, gpu_hours=rng.random() * 100
+        attempt=state.attempt, step_before=100, step_after=0, gpu_hours=rng.random() * 100
     ),
     "archived": lambda state, rng: f.Archived(phase=state.phase),
 }

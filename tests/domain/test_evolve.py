@@ -296,3 +296,22 @@ def test_an_empty_history_is_no_job() -> None:
 
 def _why() -> Reason:
     return Life().queued().then(STOP).state.reason or pytest.fail("a stop has a reason")
+
+
+def test_a_resume_of_before_attempts_were_named_changes_nothing() -> None:
+    life = Life().running().then(f.ResumeVerified(step_before=9, step_after=10))
+    assert (
+        life.then(f.ProgressLost(step_before=9, step_after=0, gpu_hours=1)).state.progress is None
+    )
+
+
+def test_a_lost_checkpoint_counts_no_more_and_its_minute_goes_on() -> None:
+    life = Life().running().then(f.CheckpointSaved(attempt=1, step=400, last_step=490))
+    heard = life.at
+    lost = life.then(f.ProgressLost(attempt=1, step_before=490, step_after=1, gpu_hours=1))
+    progress = lost.state.progress
+    assert progress is not None
+    assert (progress.step, progress.checkpoint_step, progress.checkpointed_at) == (1, None, heard)
+    kept = life.then(f.ResumeVerified(attempt=1, step_before=9, step_after=8, checkpoint_step=7))
+    assert kept.state.progress is not None
+    assert (kept.state.progress.step, kept.state.progress.checkpoint_step) == (8, 7)

@@ -557,30 +557,27 @@ def _checkpoint_saved(state: JobState, fact: f.CheckpointSaved, at: datetime) ->
     return {"progress": before.model_copy(update=heard)}
 
 
-def _resume_verified(state: JobState, fact: f.ResumeVerified, at: datetime) -> Changes:
-    return {"progress": _resumed_at(state, fact)}
-
-
-def _progress_lost(state: JobState, fact: f.ProgressLost, at: datetime) -> Changes:
-    # its checkpoints were not used: none counts until it saves one again
-    return {"progress": _resumed_at(state, fact).model_copy(update={"checkpoint_step": None})}
-
-
-def _resumed_at(state: JobState, fact: f.ResumeVerified | f.ProgressLost) -> Progress:
-    attempt = state.attempt if fact.attempt is None else fact.attempt
-    if attempt != state.attempt:
-        raise IllegalEdge(f"{fact.event} of attempt {attempt}: now is {state.attempt}")
-    before = state.progress or Progress()
+def _resumption(state: JobState, fact: f.ResumeVerified | f.ProgressLost, at: datetime) -> Changes:
+    if fact.attempt is None:
+        return {}  # of a time when these facts changed nothing
+    if fact.attempt != state.attempt:
+        raise IllegalEdge(f"{fact.event} of attempt {fact.attempt}: now is {state.attempt}")
+    before, kept = state.progress or Progress(), isinstance(fact, f.ResumeVerified)
     found = Resumption(
-        attempt=attempt,
-        kept=isinstance(fact, f.ResumeVerified),
+        attempt=fact.attempt,
+        kept=kept,
         step_before=fact.step_before,
         step_after=fact.step_after,
         gpu_hours=fact.gpu_hours,
     )
     known = before.checkpoint_step if fact.checkpoint_step is None else fact.checkpoint_step
-    changes = {"step": fact.step_after, "checkpoint_step": known, "resumption": found}
-    return before.model_copy(update=changes)
+    changes = {
+        "step": fact.step_after,
+        # where the training started over, none counts until it saves one again
+        "checkpoint_step": known if kept else None,
+        "resumption": found,
+    }
+    return {"progress": before.model_copy(update=changes)}
 
 
 def _archived(state: JobState, fact: f.Archived, at: datetime) -> Changes:
@@ -627,7 +624,7 @@ _EFFECTS: dict[type[f.Fact], Callable[[JobState, Any, datetime], Changes]] = {
     f.ScaledDown: _scaled_down,
     f.Rescaled: _rescaled,
     f.CheckpointSaved: _checkpoint_saved,
-    f.ResumeVerified: _resume_verified,
-    f.ProgressLost: _progress_lost,
+    f.ResumeVerified: _resumption,
+    f.ProgressLost: _resumption,
     f.Archived: _archived,
 }

@@ -388,7 +388,8 @@ class ResumeVerified(Fact):
 
     step_before: the last step that was told before this attempt. step_after: the first one of it.
     checkpoint_step: the newest checkpoint that is known from before. gpu_hours: GPU time of the
-    steps after it, which are done again. line: what proves it, shortened.
+    steps after it, which are done again. line: what proves it, shortened. attempt: None in events
+    of a time when this changed nothing in the state.
     """
 
     event: ClassVar[str] = "resume_verified"
