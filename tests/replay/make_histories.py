@@ -217,6 +217,39 @@ def ran_as_long_as_it_may() -> Recorder:
     return life
 
 
+def went_on_and_started_over() -> Recorder:
+    """Moved twice: the training goes on from its checkpoint, then it forgets it."""
+    reserved = {"type": "on_demand", "replicas": 2, "gpus_per_replica": 4}
+    saves = {"checkpoint_saved": ["snapshot # written"]}
+    life = Recorder("progress", resource=reserved, progress=saves)
+    life.then(f.Admitted())
+    life.run(TWO)
+    line = "snapshot 400 written"
+    life.then(f.CheckpointSaved(attempt=1, step=400, last_step=410, line=line), after=600)
+    _moved(life)
+    steps: dict[str, Any] = {
+        "step_before": 480,
+        "step_after": 401,
+        "checkpoint_step": 400,
+        "gpu_hours": 0.25,
+    }
+    line = "checkpoint loaded: step=400"
+    life.then(f.ResumeVerified(attempt=2, line=line, **steps))
+    _moved(life)
+    steps = {"step_before": 900, "step_after": 1, "checkpoint_step": 400, "gpu_hours": 2.5}
+    life.then(f.ProgressLost(attempt=3, line="step=1 loss=9.1", **steps))
+    life.then(f.CheckpointSaved(attempt=3, step=40), f.Succeeded(attempt=3))
+    life.then(f.Released(attempt=3))
+    return life
+
+
+def _moved(life: Recorder) -> None:
+    life.then(f.Preempted(cause=EvictionCause.NODE_DRAIN, grace_s=30))
+    life.leave()
+    life.then(f.Requeued(cause=EvictionCause.NODE_DRAIN, counted=False))
+    life.run(TWO)
+
+
 def a_stop_beats_an_eviction() -> Recorder:
     """Its owner ends it while it leaves: no requeue follows, though a node gives back late."""
     idle = {"type": "idle", "replicas": 2, "stability_level": "high"}
@@ -294,6 +327,7 @@ HISTORIES: tuple[Callable[[], Recorder], ...] = (
     spot_with_auto_queue,
     ray_with_faults,
     ran_as_long_as_it_may,
+    went_on_and_started_over,
     a_stop_beats_an_eviction,
     spot_without_auto_queue,
     preempted_without_auto_queue,
