@@ -21,6 +21,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(300)]
 async def muster(tmp_path: Path) -> AsyncIterator[Muster]:
     async with muster_in(tmp_path / "m") as found:
         await found.up()
+        await eventually(lambda: _has_nodes(found), within=30)
         yield found
 
 
@@ -96,7 +97,14 @@ async def test_without_a_scheduler_there_is_a_clear_answer_in_time(tmp_path: Pat
 async def _told(muster: Muster, job: str) -> bool:
     async with muster.client() as client:
         summary = await client.pool("default")
-    return summary is not None and any(one.job == job for one in summary.queue)
+    queue = summary.queue if summary is not None else ()
+    return any(one.job == job and one.code == "NEVER_FITS" for one in queue)
+
+
+async def _has_nodes(muster: Muster) -> bool:
+    async with muster.client() as client:
+        summary = await client.pool("default")
+    return summary is not None and summary.nodes > 0
 
 
 async def test_the_gateway_asks_too(muster: Muster) -> None:

@@ -38,6 +38,7 @@ from muster.scheduler.core import (
     book,
     doors,
     ground,
+    holders,
     memory,
     placement,
     quota,
@@ -173,7 +174,13 @@ def a_guarantee_is_ignored(patch: Patch) -> None:
     def may_evict(beneficiary: JobState, victim: JobState) -> bool:
         return rank.level(victim) < rank.level(beneficiary)
 
+    def may_go(self: holders.Holders, key: JobKey, top: rank.Level) -> bool:
+        job = self.stayers.get(key)
+        return key in self.leavers if job is None else rank.level(job.state) <= top
+
     patch.setattr(rights, "may_evict", may_evict)
+    patch.setattr(holders.Holders, "may_go", may_go)
+    patch.setattr(holders.Holders, "top_below", lambda self, own: (9, 99))
 
 
 def equals_evict_each_other(patch: Patch) -> None:

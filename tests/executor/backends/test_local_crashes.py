@@ -144,11 +144,10 @@ async def test_a_kill_reaches_grandchildren_in_sessions_of_their_own(
     cluster: LocalCluster, backend: LocalBackend
 ) -> None:
     await backend.launch([worker(cluster.ignores_stop())])
-    await eventually(lambda: cluster.runs(KEY))
+    await eventually(lambda: len(cluster.pids(KEY)) == 3)
     await backend.kill([KEY])
     seen = await until(backend, KEY, *ENDED)
     assert (seen.status, seen.exit_code) == (WorkerStatus.EXITED, 137)
-    assert len(cluster.pids(KEY)) == 3
     assert not any(lives(pid) for pid in cluster.pids(KEY))
 
 
