@@ -6,12 +6,17 @@ from typing import Any
 
 from muster.contracts import subjects
 from muster.domain.edges import Owner
-from muster.domain.nodes import NodeJoined, NodeLeft, NodeShape
+from muster.domain.nodes import NodeFact, NodeJoined, NodeLeft, NodeShape
 from muster.domain.tenants import BlocklistSet, QuotaSet, Share, TenantFact
 from muster.log import Recorded
+from muster.runtime.journal import DecideNode
 from tests.admission.test_handlers import Bench
 
 ONE_JOB = {"type": "on_demand", "replicas": 1, "gpus_per_replica": 8}
+
+
+def _says(fact: NodeFact) -> DecideNode:
+    return lambda state, now: fact
 
 
 class Tenants(Bench):
@@ -21,7 +26,7 @@ class Tenants(Bench):
         for name in names:
             shape = NodeShape(gpus=gpus, gpu_model=model, cpus=64, memory_mib=512_000)
             fact = NodeJoined(pool="default", node=name, cluster="c", shape=shape)
-            await self.journal(Owner.EXECUTOR).advance_node("default", name, lambda s, n, f=fact: f)
+            await self.journal(Owner.EXECUTOR).advance_node("default", name, _says(fact))
         await self.handlers._known.step()
 
     async def quota(self, *shares: dict[str, Any], request: str = "q1", **more: Any) -> Any:
@@ -34,7 +39,8 @@ class Tenants(Bench):
     async def fact(self, kind: type[TenantFact]) -> TenantFact:
         found = await self.log.last(subjects.tenant_key("acme", kind.event))
         assert isinstance(found, Recorded)
-        return found.event.data.detail
+        detail: TenantFact = found.event.data.detail
+        return detail
 
     async def try_to_submit(self, request: str, user: str = "ann", **spec: Any) -> list[str]:
         spec = {"name": "train", "image": "i", "command": ["x"], "resource": ONE_JOB} | spec

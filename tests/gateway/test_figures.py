@@ -153,7 +153,7 @@ async def test_no_figure_is_told_apart_by_job_person_or_text(
     assert len(ours) > 10
     for metric in ours:
         assert set(metric._labelnames) <= KNOWN_LABELS, metric._name  # type: ignore[attr-defined]
-    size = 0
+    size, series = 0, page(gateway)
     for number in range(40):
         labels = {"team": f"team {number}", "error": f"text {number}"}
         await world.running(f"j{number}", user=f"user{number}", tenant=f"t{number}", labels=labels)

@@ -35,7 +35,7 @@ class Thorough(Round):
     def _is_hopeless(self, job: Listed) -> bool:
         return False
 
-    def _counting(self, job: Listed, sites: Sites) -> None:
+    def _counting(self, job: Listed, sites: Sites, *, exact: bool = True) -> None:
         return None
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import chain, combinations
 from random import Random
+from typing import Any
 
 import pytest
 
 from muster.domain import facts as f
+from muster.domain.demand import Role
 from muster.domain.nodes import NodeState
 from muster.domain.state import JobState
 from muster.scheduler.core.minimal import NOTHING, Piece, Price, best_set, price_of
@@ -49,7 +51,7 @@ def fill(random: Random, nodes: Sequence[NodeState]) -> list[JobState]:
         for name in places:
             free[name] -= gpus
         kind = random.choice(KINDS)
-        more = {"kind": kind, "priority": random.choice((10, 20, 30, 50))}
+        more: dict[str, Any] = {"kind": kind, "priority": random.choice((10, 20, 30, 50))}
         if random.random() < 0.15:
             jobs.append(held(queued(f"p{number}", len(places), gpus, **more), places))
         else:
@@ -65,7 +67,7 @@ def wanted(random: Random) -> JobState:
     kind = random.choice(("on_demand", "on_demand", "spot"))
     priority = random.choice((20, 40, 60, 90))
     workers, gpus = random.randint(1, 4), random.choice((1, 2, 4))
-    roles = (role(replicas=workers, gpus=gpus),)
+    roles: tuple[Role, ...] = (role(replicas=workers, gpus=gpus),)
     if random.random() < 0.3:
         roles = (role("head", 1, random.choice((1, 2, 4))), *roles)
     return queued("h", kind=kind, priority=priority, roles=roles)

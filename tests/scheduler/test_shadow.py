@@ -379,7 +379,7 @@ def test_who_stands_behind_changes_nothing_of_the_promise(seed: int) -> None:
 
 
 def test_a_shared_card_in_kept_room_is_lent_too() -> None:
-    share = {"roles": (role(gpus=0, gpu_milli=250),), "auto": False}
+    share: dict[str, Any] = {"roles": (role(gpus=0, gpu_milli=250),), "auto": False}
     there = running("s", ["n01"], **share, max_runtime_s=HOUR, grace_s=0)
     there = there.model_copy(update={"cards": {"worker-0": 0}})
     gang = waits("big", entered=-1000, roles=(role(replicas=2, gpus=0, gpu_milli=600),))
