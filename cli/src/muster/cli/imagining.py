@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -15,6 +17,11 @@ from muster.domain.violations import Violation
 from muster.domain.whatif import FORMS, read_all
 
 HIGHEST = 99
+
+WhatIf = Annotated[list[str] | None, typer.Option("--if", help=say("option.if"), metavar="WHAT")]
+AsIfPriority = Annotated[str | None, typer.Option("--priority", help=say("option.priority"))]
+SnapshotFile = Annotated[Path | None, typer.Option(help=say("option.snapshot"), metavar="FILE")]
+"""Options that `fit` and `explain` share."""
 
 
 @dataclass(frozen=True, slots=True)

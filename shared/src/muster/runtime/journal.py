@@ -189,47 +189,46 @@ class Journal:
 
     async def advance_node(self, pool: str, node: str, decide: DecideNode) -> Recorded | None:
         """The same for a node."""
-        key = subjects.node_key(pool, node)
-        for _ in range(TRIES):
-            before = await self.log.last(key, leader=True)
+
+        def follows(before: Recorded | None) -> Append | None:
             fact = decide(before.node if before else None, self._now(before))
-            if fact is None:
-                return before
-            try:
-                return await self.record(self.about_node(before, fact))
-            except Conflict:
-                continue
-        raise Temporary(f"node {node} is busy", delay=0.5)
+            return self.about_node(before, fact) if fact else None
+
+        return await self._advance(subjects.node_key(pool, node), follows)
 
     async def advance_stock(self, pool: str, item: str, decide: DecideStock) -> Recorded | None:
         """The same for an item of spot stock."""
-        key = subjects.stock_key(pool, item)
-        for _ in range(TRIES):
-            before = await self.log.last(key, leader=True)
+
+        def follows(before: Recorded | None) -> Append | None:
             fact = decide(before.event.data.detail if before else None, self._now(before))
-            if fact is None:
-                return before
-            try:
-                return await self.record(self.about_stock(before, fact))
-            except Conflict:
-                continue
-        raise Temporary(f"stock {item} is busy", delay=0.5)
+            return self.about_stock(before, fact) if fact else None
+
+        return await self._advance(subjects.stock_key(pool, item), follows)
 
     async def advance_tenant(
         self, tenant: str, kind: type[TenantFact], decide: DecideTenant
     ) -> Recorded | None:
         """The same for one kind of fact about a tenant."""
-        key = subjects.tenant_key(tenant, kind.event)
+
+        def follows(before: Recorded | None) -> Append | None:
+            fact = decide(before.event.data.detail if before else None)
+            return self.about_tenant(tenant, before, fact) if fact else None
+
+        return await self._advance(subjects.tenant_key(tenant, kind.event), follows)
+
+    async def _advance(
+        self, key: subjects.Key, follows: Callable[[Recorded | None], Append | None]
+    ) -> Recorded | None:
         for _ in range(TRIES):
             before = await self.log.last(key, leader=True)
-            fact = decide(before.event.data.detail if before else None)
-            if fact is None:
+            append = follows(before)
+            if append is None:
                 return before
             try:
-                return await self.record(self.about_tenant(tenant, before, fact))
+                return await self.record(append)
             except Conflict:
                 continue
-        raise Temporary(f"tenant {tenant} is busy", delay=0.5)
+        raise Temporary(f"{key.prefix} is busy", delay=0.5)
 
 
 def _basis(before: Recorded | None, key: subjects.Key) -> Basis:

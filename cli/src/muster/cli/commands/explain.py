@@ -6,7 +6,6 @@ round's summary is told, and that it is old. With --if or --priority: as if.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,7 +14,7 @@ from muster.bus import NobodyAnswers
 from muster.cli import output
 from muster.cli.errors import CliError
 from muster.cli.exits import Exit
-from muster.cli.imagining import Supposed, supposed
+from muster.cli.imagining import AsIfPriority, SnapshotFile, Supposed, WhatIf, supposed
 from muster.cli.reach import Reach, reach
 from muster.cli.running import run
 from muster.cli.session import Session, session_of
@@ -35,14 +34,10 @@ app = typer.Typer(add_completion=False)
 def explain(
     context: typer.Context,
     job: Annotated[str, typer.Argument(help=say("argument.job"), metavar="JOB")],
-    what_if: Annotated[
-        list[str] | None, typer.Option("--if", help=say("option.if"), metavar="WHAT")
-    ] = None,
-    priority: Annotated[str | None, typer.Option(help=say("option.priority"))] = None,
+    what_if: WhatIf = None,
+    priority: AsIfPriority = None,
     tenant: Annotated[str | None, typer.Option(help=say("option.tenant"))] = None,
-    snapshot: Annotated[
-        Path | None, typer.Option(help=say("option.snapshot"), metavar="FILE")
-    ] = None,
+    snapshot: SnapshotFile = None,
 ) -> None:
     """Say it in a few sentences."""
     session = session_of(context)

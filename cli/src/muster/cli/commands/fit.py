@@ -6,7 +6,6 @@ Nothing is submitted. The scheduler plans a round with the job in it, at a state
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,7 +14,7 @@ from muster.bus import NobodyAnswers
 from muster.cli import failures, output
 from muster.cli.errors import CliError, Refusal
 from muster.cli.exits import Exit
-from muster.cli.imagining import Supposed, supposed
+from muster.cli.imagining import AsIfPriority, SnapshotFile, Supposed, WhatIf, supposed
 from muster.cli.reach import reach
 from muster.cli.running import run
 from muster.cli.session import Session, session_of
@@ -35,18 +34,14 @@ Ask = Callable[[Job], Awaitable[QueryAnswer]]
 def fit(
     context: typer.Context,
     file: Annotated[str, typer.Argument(help=say("argument.file"), metavar="FILE")],
-    what_if: Annotated[
-        list[str] | None, typer.Option("--if", help=say("option.if"), metavar="WHAT")
-    ] = None,
-    priority: Annotated[str | None, typer.Option(help=say("option.priority"))] = None,
+    what_if: WhatIf = None,
+    priority: AsIfPriority = None,
     name: Annotated[str | None, typer.Option(help=say("option.name"))] = None,
     change: Annotated[
         list[str] | None, typer.Option("--set", help=say("option.set"), metavar="FIELD=VALUE")
     ] = None,
     tenant: Annotated[str | None, typer.Option(help=say("option.tenant.own"))] = None,
-    snapshot: Annotated[
-        Path | None, typer.Option(help=say("option.snapshot"), metavar="FILE")
-    ] = None,
+    snapshot: SnapshotFile = None,
 ) -> None:
     """Each job of the file alone; the exit code is 0 when every one would be placed."""
     session = session_of(context)

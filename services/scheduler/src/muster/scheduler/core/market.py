@@ -24,11 +24,11 @@ def market_of(nodes: Iterable[NodeState], jobs: Iterable[tuple[JobState, int]]) 
     jobs: each stands for so many equal ones.
     """
     return market(
-        stock_of((node.shape.gpu_model, of_shape(node.shape)) for node in nodes), counted(jobs)
+        fleet_of((node.shape.gpu_model, of_shape(node.shape)) for node in nodes), counted(jobs)
     )
 
 
-class Stock(NamedTuple):
+class Fleet(NamedTuple):
     """What a pool has: cards by model, and the most cores and cards of one node."""
 
     cards: tuple[tuple[str, int], ...]
@@ -36,20 +36,20 @@ class Stock(NamedTuple):
     most_gpus: int
 
 
-def stock_of(nodes: Iterable[tuple[str, Amounts]]) -> Stock:
+def fleet_of(nodes: Iterable[tuple[str, Amounts]]) -> Fleet:
     """Return what a pool has. nodes: the model of each, and what it offers."""
     cards: dict[str, int] = {}
     most_cpus = most_gpus = 1
     for model, amounts in nodes:
         cards[model] = cards.get(model, 0) + amounts.gpus
         most_cpus, most_gpus = max(most_cpus, amounts.cpus), max(most_gpus, amounts.gpus)
-    return Stock(tuple(sorted(cards.items())), most_cpus, most_gpus)
+    return Fleet(tuple(sorted(cards.items())), most_cpus, most_gpus)
 
 
-def market(stock: Stock, workers: Mapping[Asked, int]) -> Market:
+def market(fleet: Fleet, workers: Mapping[Asked, int]) -> Market:
     """Put together what a pool has and runs."""
     shapes = usual((need, models, n) for (need, models), n in workers.items())
-    return Market(shapes, *stock)
+    return Market(shapes, *fleet)
 
 
 def counted(jobs: Iterable[tuple[JobState, int]], *, idle: bool = False) -> dict[Asked, int]:

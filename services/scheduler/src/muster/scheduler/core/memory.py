@@ -16,7 +16,7 @@ from muster.scheduler.core.book import Book
 from muster.scheduler.core.doors import is_there
 from muster.scheduler.core.holders import Holders
 from muster.scheduler.core.jobs import JobKey, Listed
-from muster.scheduler.core.market import Stock, counted, market, stock_of
+from muster.scheduler.core.market import Fleet, counted, fleet_of, market
 from muster.scheduler.core.policy import Policy
 from muster.scheduler.core.scoring import Market, Taste, taste
 from muster.scheduler.core.selections import Selections
@@ -57,7 +57,7 @@ class Memory:
         self.holders = Holders(policy)
         self.selections = Selections(self.nodes)
         self._borrowed = []
-        self._stock: Stock = stock_of(())
+        self._fleet: Fleet = fleet_of(())
         self._taste: Taste | None = None
         self.market = Market()
         self.troubled: list[str] = []
@@ -88,7 +88,7 @@ class Memory:
         self.nodes = {n: self.every[n] for n in sorted(self.every) if is_there(self.every[n])}
         self._refit(changed)
         self.selections.change(self.nodes, changed)
-        self._stock = stock_of(
+        self._fleet = fleet_of(
             (node.shape.gpu_model, self.board.capacity(name)) for name, node in self.nodes.items()
         )
         self.troubled = [name for name, node in self.every.items() if is_troubled(node)]
@@ -141,7 +141,7 @@ class Memory:
         workers = dict(self.holders.workers)
         for asked, count in counted(book.heads()).items():
             workers[asked] = workers.get(asked, 0) + count
-        self.market = market(self._stock, workers)
+        self.market = market(self._fleet, workers)
         found = taste(placement, self.market)
         if found is not self._taste:
             self._taste = found
