@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pydantic_settings import BaseSettings
 
+from muster.admission.settings import AdmissionSettings
 from muster.bus.topology import CONSUMERS, DESKS, STREAMS
 from muster.cli import reference as cli
 from muster.cli.simulation import scenario_table
@@ -348,6 +349,7 @@ def settings() -> str:
 def _settings_models() -> Sequence[type[BaseSettings]]:
     return (
         HostSettings,
+        AdmissionSettings,
         SchedulerSettings,
         ExecutorSettings,
         RequeueSettings,

@@ -18,6 +18,9 @@ from muster.cli.session import Session
 from muster.contracts import requests as r
 from muster.domain.nodes import NodeCondition, NodeState
 from muster.domain.rules import violation
+from muster.domain.state import JobState
+from muster.domain.stock import StockChanged
+from muster.domain.tenants import SpotSet, TenantView
 from tests.scheduler.worlds import node
 
 NODES = [
@@ -33,11 +36,23 @@ class Asked:
     def __init__(self) -> None:
         self.nodes_of: list[NodeState] = NODES
         self.accepts = True
+        self.rights: dict[str, TenantView] = {}
+        self.bodies: list[r.Request] = []
 
     async def nodes(self, pool: str | None = None) -> list[NodeState]:
         return [each for each in self.nodes_of if pool in (None, each.pool)]
 
+    async def stock(self, pool: str | None = None) -> list[StockChanged]:
+        return []
+
+    async def jobs(self, tenant: str | None = None) -> list[JobState]:
+        return []
+
+    async def tenants(self, tenant: str | None = None) -> dict[str, TenantView]:
+        return {name: view for name, view in self.rights.items() if tenant in (None, name)}
+
     async def request(self, tenant: str, body: r.Request) -> r.Answer:
+        self.bodies.append(body)
         return r.Answer(
             request="r",
             tenant=tenant,
@@ -121,3 +136,52 @@ def test_what_is_refused_is_one_change(muster: Asked) -> None:
     with pytest.raises(Refusal) as refused:
         said(quota.app, "set", "acme", "--gpu-model", "A100")
     assert "the change to the shares of tenant acme was refused" in str(refused.value)
+
+
+# --- who may use spot ----------------------------------------------------------------------------
+
+
+def off(tenant: str, **pools: bool) -> dict[str, TenantView]:
+    return {tenant: TenantView(spot=SpotSet(by="op", request="s", enabled=False, pools=pools))}
+
+
+def test_a_right_to_spot_is_given_and_taken(muster: Asked) -> None:
+    shown = said(quota.app, "spot", "acme", "--off")
+    assert shown.stdout.startswith("tenant acme may use no spot capacity (every pool): what runs")
+    shown = said(quota.app, "spot", "acme", "--on", "--pool", "west")
+    assert shown.stdout == "tenant acme may use spot capacity (west)\n"
+    assert [body for body in muster.bodies if isinstance(body, r.SetSpot)] == [
+        r.SetSpot(user=Session().user, tenant="acme", enabled=False),
+        r.SetSpot(user=Session().user, tenant="acme", enabled=True, pool="west"),
+    ]
+    muster.accepts = False
+    with pytest.raises(Refusal):
+        said(quota.app, "spot", "acme", "--off")
+
+
+def test_a_right_needs_the_name_of_its_tenant(muster: Asked) -> None:
+    shown = said(quota.app, "spot", "--off")
+    assert shown.exit_code == 2
+    assert "name the tenant" in shown.stderr
+
+
+def test_rights_to_spot_are_listed(muster: Asked) -> None:
+    assert "MUSTER_ADMISSION_SPOT" in said(quota.app, "spot").stdout
+    muster.rights = off("acme", west=True)
+    assert "not enabled" in said(quota.app, "spot", "acme").stdout
+    found = json.loads(said(quota.app, "spot", "--pool", "west", as_json=True).stdout)
+    assert [(one["pool"], one["enabled"]) for one in found] == [(None, False), ("west", True)]
+
+
+def test_the_page_of_stock_says_for_whom_it_is_not(
+    muster: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    muster.nodes_of = [node("n1", spot=True)]
+    monkeypatch.setenv("MUSTER_TENANT", "acme")
+    assert said(stock.app).stderr == ""
+    muster.rights = off("acme")
+    shown = said(stock.app)
+    assert "A100" in shown.stdout
+    assert "not enabled for tenant acme in pool default" in shown.stderr
+    muster.rights = off("other")
+    assert said(stock.app).stderr == ""

@@ -14,8 +14,16 @@ from muster.cli.views.fragments import fragment_table, fragments_document, fragm
 from muster.cli.views.job import job_in_full, job_view
 from muster.cli.views.jobs import job_document, job_table
 from muster.cli.views.nodes import node_document, node_table, uses
-from muster.cli.views.shares import block_document, block_lists, share_document, shares
-from muster.cli.views.stock import item_document, shelf
+from muster.cli.views.shares import (
+    block_document,
+    block_lists,
+    share_document,
+    shares,
+    spot_document,
+    spot_rights,
+    spot_table,
+)
+from muster.cli.views.stock import item_document, stock_table
 from muster.cli.views.timeline import event_document, event_line, timeline
 from muster.contracts.events import job_event
 from muster.domain import facts as f
@@ -31,9 +39,10 @@ from muster.domain.nodes import (
     evolve_node,
 )
 from muster.domain.pools import FragmentRow, FragmentsMeasured, PoolSummary, WaitingJob
+from muster.domain.shelf import shelf
 from muster.domain.state import JobState
 from muster.domain.stock import StockChanged
-from muster.domain.tenants import BlocklistSet, QuotaSet, Share, TenantView
+from muster.domain.tenants import BlocklistSet, QuotaSet, Share, SpotSet, TenantView
 from muster.log import Recorded
 from tests.support.lives import START, Life, auto_queue, spec
 
@@ -259,6 +268,64 @@ def test_stock_tells_none_left_from_not_offered() -> None:
     known, unspoken = shelf([spoken("C", 3)], [node], []), shelf([], [node], [])
     assert [known[0].available, unspoken[0].available] == [3, 4]
     assert item_document(unspoken[0])["status"] == "unknown"
+
+
+def test_stock_tells_what_must_go_back_and_by_when() -> None:
+    state = Life().running().state
+    shape = NodeShape(gpus=8, gpu_model="C", cpus=8, memory_mib=64, spot=True)
+
+    def there(name: str) -> NodeState:
+        joined = NodeJoined(pool=state.pool, node=name, cluster="c1", shape=shape)
+        return evolve_node(None, joined, START)
+
+    nodes = [there(name) for name in sorted(state.held)]
+    late, soon = START + timedelta(seconds=90), START + timedelta(seconds=30)
+    fell = StockChanged(
+        pool=state.pool,
+        zone="default",
+        gpu_model="C",
+        gpus=1,
+        deadline=late,
+        price=9.5,
+        currency="CNY",
+        network="RoCE",
+    )
+    (item,) = shelf([fell], nodes, [state])
+    assert (item.held, item.available, item.over) == (state.demand.gpus, 0, state.demand.gpus - 1)
+    assert (item.going, item.gone_by) == (item.over, late)
+    told = NodeReclaiming(deadline=soon, by="op", request="r")
+    noticed = [evolve_node(nodes[0], told, START), *nodes[1:]]
+    (item,) = shelf([fell], noticed, [state])
+    assert item.gone_by == soon
+    document = item_document(item)
+    assert document["going_gpus"] == item.going
+    assert (document["price"], document["currency"], document["network"]) == (9.5, "CNY", "RoCE")
+    (alone,) = shelf([], noticed, [state])
+    assert (alone.over, alone.going, alone.gone_by) == (0, alone.noticed, soon)
+    (calm,) = shelf([fell.model_copy(update={"gpus": state.demand.gpus})], nodes, [state])
+    assert (calm.going, calm.gone_by) == (0, None)
+    text = rendered(stock_table([item]), width=150)
+    assert "9.5 CNY" in text
+    assert "RoCE" in text
+
+
+def test_what_a_block_list_shuts_is_not_to_be_had() -> None:
+    shape = NodeShape(gpus=4, gpu_model="C", cpus=8, memory_mib=64, spot=True)
+    joined = NodeJoined(pool="default", node="n1", cluster="c1", shape=shape)
+    node = evolve_node(None, joined, START)
+    (mine,) = shelf([], [node], [], lambda node: node.node == "n1")
+    assert (mine.free, mine.available) == (0, 0)
+
+
+def test_spot_rights_are_listed_with_the_word_for_all_pools_first() -> None:
+    fact = SpotSet(by="op", request="s", enabled=False, pools={"west": True, "east": False})
+    found = spot_rights({"acme": TenantView(spot=fact), "beta": TenantView()})
+    assert [spot_document(one) for one in found] == [
+        {"tenant": "acme", "pool": None, "enabled": False},
+        {"tenant": "acme", "pool": "east", "enabled": False},
+        {"tenant": "acme", "pool": "west", "enabled": True},
+    ]
+    assert "every pool" in rendered(spot_table(found))
 
 
 # --- shares and block lists ----------------------------------------------------------------------

@@ -126,7 +126,7 @@ def test_the_envelope_is_that_of_the_standard(field: str, value: Json) -> None:
 
 OPEN = {
     *("labels", "held", "cards", "deadlines", "extended", "placement", "proofs", "endpoints"),
-    *("before", "users", "nodes", "numbers"),
+    *("before", "users", "nodes", "numbers", "pools"),
 }
 """Fields that are mappings of people's or the cluster's own names."""
 

@@ -52,6 +52,7 @@ GOOD: dict[str, list[dict[str, Any]]] = {
         ONE_TENANT | {"add": ["n1"]},
         ONE_TENANT | {"only_user": "bob", "remove": ["gpu-7.rack"]},
     ],
+    "set_spot": [ONE_TENANT | {"enabled": False}, ONE_TENANT | {"enabled": True, "pool": "west"}],
 }
 BAD: dict[str, list[dict[str, Any]]] = {
     "submit": [{"user": "ann"}, {"user": "ann", "spec": []}, {"user": "ann", "spec": "{}"}],
@@ -73,6 +74,7 @@ BAD: dict[str, list[dict[str, Any]]] = {
         ONE_TENANT | {"shares": [{"gpu_model": "A100", "weight": 2}]},
     ],
     "set_blocklist": [ONE_TENANT | {"add": [""]}, ONE_TENANT | {"pool": "a b"}],
+    "set_spot": [ONE_TENANT, ONE_TENANT | {"enabled": "no"}, {"user": "ann", "enabled": True}],
 }
 
 

@@ -78,6 +78,7 @@ TENANT_FACTS: tuple[t.TenantFact, ...] = (
         nodes={"default": ("gpu-1",)},
         users={"bob": {"default": ("gpu-2",)}},
     ),
+    t.SpotSet(by="ann", request="r7", enabled=False, pools={"default": True}),
 )
 
 STOCK = s.StockChanged(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from tests.gateway.web import application, client
-from tests.gateway.worlds import Gateway, World
+from tests.gateway.worlds import START, Gateway, World
 
 
 @pytest.fixture
@@ -127,3 +128,54 @@ async def test_a_block_list_changes_the_view_of_whoever_it_is_for(
         rows = (await http.get("/api/v1/nodes?tenant=beta")).json()["nodes"]
     assert refused.status_code == 400
     assert [(row["node"], row["shut"]) for row in rows] == [("n1", None), ("n2", "blocked")]
+
+
+# --- spot capacity -------------------------------------------------------------------------------
+
+
+async def shelves(gateway: Gateway, query: str = "") -> list[dict[str, Any]]:
+    await gateway.follow.step()
+    async with client(application(gateway)) as http:
+        answer = await http.get(f"/api/v1/stock{query}")
+    assert answer.status_code == 200
+    found: list[dict[str, Any]] = answer.json()["stock"]
+    return found
+
+
+async def test_stock_tells_what_can_be_had_and_none_left_from_not_offered(
+    gateway: Gateway, world: World
+) -> None:
+    await world.joined("n1")
+    await world.joined("w1", pool="west", gpus=4)
+    await world.stocked("A100", 6, price=1.5, currency="CNY", network="RoCE")
+    await world.stocked("B200", 0)
+    await world.stocked("H100", None)
+    await world.running("j1", "n1", gpus=4)
+    a100, b200, h100, west = await shelves(gateway)
+    assert (a100["offered_gpus"], a100["held_gpus"], a100["available_gpus"]) == (6, 4, 2)
+    assert (a100["price"], a100["currency"], a100["network"]) == (1.5, "CNY", "RoCE")
+    assert (b200["status"], b200["offered_gpus"]) == ("offered", 0)
+    assert (h100["status"], h100["offered_gpus"]) == ("withdrawn", None)
+    assert (west["status"], west["available_gpus"]) == ("unknown", 4)
+    assert [row["zone"] for row in await shelves(gateway, "?pool=west")] == ["default"]
+
+
+async def test_stock_that_falls_says_what_must_go_back_and_by_when(
+    gateway: Gateway, world: World
+) -> None:
+    await world.joined("n1")
+    await world.running("j1", "n1", gpus=4)
+    await world.stocked("A100", 1, deadline=START + timedelta(seconds=60))
+    (row,) = await shelves(gateway)
+    assert (row["going_gpus"], row["available_gpus"]) == (3, 0)
+    assert row["gone_by"] == "2031-05-01T08:01:00Z"
+
+
+async def test_stock_says_for_whom_it_is_not(gateway: Gateway, world: World) -> None:
+    await world.joined("n1")
+    await world.denied_spot("beta")
+    assert [row["enabled"] for row in await shelves(gateway)] == [True]
+    assert [row["enabled"] for row in await shelves(gateway, "?tenant=beta")] == [False]
+    await world.blocked("n1")
+    (row,) = await shelves(gateway, "?tenant=acme")
+    assert (row["enabled"], row["free_gpus"]) == (True, 0)

@@ -11,7 +11,7 @@ from muster.domain.nodes import NodeState
 from muster.domain.phases import TERMINAL, Phase
 from muster.domain.state import JobState
 from muster.domain.stock import StockChanged
-from muster.domain.tenants import QuotaSet, Share, TenantView
+from muster.domain.tenants import QuotaSet, Share, SpotSet, TenantView
 from muster.domain.waiting import Explanation, HelpKind, Tier, Why, WhyCode
 from muster.domain.waiting_words import KINDS, WORDS, in_general, steady, why
 from muster.scheduler.core.explain import explain, explain_state
@@ -73,6 +73,14 @@ CASES: dict[WhyCode, tuple[Snapshot, Policy]] = {
             [node("n1"), node("n2")],
             [running("k", ["n1"]), queued("q")],
             tenants={"t": TenantView(QUOTA)},
+        ),
+        Policy(),
+    ),
+    WhyCode.SPOT_DISABLED: (
+        world(
+            [node("n1", spot=True)],
+            [queued("q", kind="spot")],
+            tenants={"t": TenantView(spot=SpotSet(by="op", request="s", enabled=False))},
         ),
         Policy(),
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import count
+from typing import Any
 
 from muster.contracts import subjects
 from muster.domain import facts as f
@@ -13,7 +14,8 @@ from muster.domain.demand import ResourceClass
 from muster.domain.edges import Owner
 from muster.domain.pools import PoolSummary, RoundDecided
 from muster.domain.spec import AutoQueueSpec, JobSpec, ResourceSpec
-from muster.domain.tenants import BlocklistSet
+from muster.domain.stock import StockChanged, item_name
+from muster.domain.tenants import BlocklistSet, SpotSet
 from muster.log import Basis, EventLog, Recorded
 from muster.runtime.journal import Journal
 
@@ -154,6 +156,18 @@ class Lives:
         )
         key, pen = subjects.tenant_key(tenant, fact.event), self.pen(Owner.ADMISSION)
         await pen.record(pen.about_tenant(tenant, await self.log.last(key), fact))
+
+    async def denied_spot(self, tenant: str = TENANT) -> None:
+        """A tenant that may use no spot capacity."""
+        fact = SpotSet(by="ops", request="r", enabled=False)
+        key, pen = subjects.tenant_key(tenant, fact.event), self.pen(Owner.ADMISSION)
+        await pen.record(pen.about_tenant(tenant, await self.log.last(key), fact))
+
+    async def stocked(self, model: str, gpus: int | None, **more: Any) -> None:
+        """What is offered of a GPU model in the zone of the nodes here."""
+        fact = StockChanged(pool="default", zone="default", gpu_model=model, gpus=gpus, **more)
+        pen, item = self.pen(Owner.ADMISSION), item_name(fact.zone, model)
+        await pen.advance_stock(fact.pool, item, lambda last, now: fact)
 
     async def sharing(self, job: str, node: str, milli: int, card: int) -> Recorded:
         """A job of one worker that shares a card and was just placed."""

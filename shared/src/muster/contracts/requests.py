@@ -179,6 +179,14 @@ class SetBlocklist(TenantRequest):
     remove: Annotated[tuple[NodeName, ...], Field(max_length=10_000)] = ()
 
 
+class SetSpot(TenantRequest):
+    """Whether the tenant may use spot capacity from now on. pool: only there; None = everywhere."""
+
+    verb: ClassVar[str] = "set_spot"
+    enabled: bool
+    pool: Token | None = None
+
+
 _BASES: tuple[type[Request], ...] = (Request, JobRequest, NodeRequest, TenantRequest)
 
 REQUESTS: dict[str, type[Request]] = {

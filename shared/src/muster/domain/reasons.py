@@ -19,6 +19,7 @@ class ReasonCode(StrEnum):
     NEVER_FITS = "NEVER_FITS"
     INSUFFICIENT_CAPACITY = "INSUFFICIENT_CAPACITY"
     NO_DECISION = "NO_DECISION"
+    SPOT_DISABLED = "SPOT_DISABLED"
     PREEMPTED = "PREEMPTED"
     EVICTED = "EVICTED"
     QUEUE_TIMEOUT = "QUEUE_TIMEOUT"
@@ -57,6 +58,12 @@ _TEXTS: dict[ReasonCode, tuple[str, str]] = {
     ReasonCode.NO_DECISION: (
         "insufficient spot capacity: no placement round ran within {seconds} s",
         "Spot 库存不足：{seconds} 秒内未完成调度",
+    ),
+    ReasonCode.SPOT_DISABLED: (
+        "spot resources are not enabled for tenant {tenant} any more; an operator may give them"
+        " back (muster quota spot {tenant} --on), then submit it again",
+        "当前租户已不能使用 Spot 资源；请联系管理员为租户 {tenant} 重新开通"
+        "（muster quota spot {tenant} --on）后重新提交",
     ),
     ReasonCode.PREEMPTED: (
         "was preempted by another task (by {by}, reason {cause})",

@@ -140,6 +140,12 @@ RULES: dict[str, tuple[str, str]] = {
         "quota check failed: requested {requested}, available {available}",
         "配额不足：申请 {requested}，可用 {available}",
     ),
+    "E_SPOT_DISABLED": (
+        "spot resources are not enabled for tenant {tenant}; choose another resource type, or ask"
+        " an operator for them (muster quota spot {tenant} --on)",
+        "当前租户未开通 Spot 资源；请更换资源类型，"
+        "或联系管理员为租户 {tenant} 开通（muster quota spot {tenant} --on）",
+    ),
     "E_SHARE_RANGE": (
         "the guaranteed share {guaranteed} is above the ceiling {ceiling}; raise the ceiling, or"
         " leave it out for no limit",

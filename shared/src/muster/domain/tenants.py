@@ -1,4 +1,4 @@
-"""Facts about a tenant that other services follow: its shares of pools, and nodes it stays off.
+"""Facts about a tenant that other services follow: its shares of pools, nodes it stays off, spot.
 
 Each fact carries the whole of what it speaks of; the last one stands. Admission writes them.
 """
@@ -66,6 +66,17 @@ class BlocklistSet(TenantFact):
     users: Mapping[str, Blocked] = {}
 
 
+class SpotSet(TenantFact):
+    """Whether the tenant may use spot capacity. pools: where it is otherwise than `enabled` says.
+
+    A tenant of which nobody ever spoke may, unless admission is told to ask for an operator's word.
+    """
+
+    event: ClassVar[str] = "spot"
+    enabled: bool = True
+    pools: Mapping[Token, bool] = {}
+
+
 TENANT_FACTS: dict[str, type[TenantFact]] = {
     fact.event: fact for fact in TenantFact.__subclasses__()
 }
@@ -77,6 +88,7 @@ class TenantView:
 
     quota: QuotaSet | None = None
     blocklist: BlocklistSet | None = None
+    spot: SpotSet | None = None
 
     def after(self, fact: TenantFact) -> TenantView:
         """Return the view once this fact is known too."""
@@ -85,6 +97,8 @@ class TenantView:
                 return replace(self, quota=fact)
             case BlocklistSet():
                 return replace(self, blocklist=fact)
+            case SpotSet():
+                return replace(self, spot=fact)
             case _:
                 return self
 
@@ -92,6 +106,12 @@ class TenantView:
         """Return the tenant's shares of a pool by GPU model; none = no limits there."""
         shares = self.quota.shares if self.quota else ()
         return {share.gpu_model: share for share in shares if share.pool == pool}
+
+    def may_use_spot(self, pool: str, unspoken: bool = True) -> bool:
+        """Tell whether spot capacity of a pool is for the tenant. unspoken: if nobody ever said."""
+        if self.spot is None:
+            return unspoken
+        return self.spot.pools.get(pool, self.spot.enabled)
 
     @property
     def listed_users(self) -> frozenset[str]:

@@ -66,6 +66,16 @@ WORDS: dict[WhyCode, Words] = {
         "of spot GPUs {model} in zone {zone} too few are offered for the {asked} of this job",
         "可用区 {zone} 的 {model} Spot 库存不足本任务申请的 {asked} 个 GPU",
     ),
+    WhyCode.SPOT_DISABLED: Words(
+        Tier.TENANT,
+        "spot resources are not enabled for tenant {tenant} any more; what runs goes on, what waits"
+        " does not start",
+        "租户 {tenant} 已不能使用 Spot 资源：运行中的任务继续运行，排队的任务不会启动",
+        "an operator enables spot for the tenant again (muster quota spot TENANT --on), or the job"
+        " is stopped and submitted with another resource type",
+        "请管理员为租户重新开通 Spot（muster quota spot TENANT --on），"
+        "或停止该任务并以其他资源类型重新提交",
+    ),
     WhyCode.NO_NODES: Words(
         Tier.POOL,
         "the pool has no nodes yet",

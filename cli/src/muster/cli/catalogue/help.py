@@ -88,6 +88,18 @@ HELP: dict[str, tuple[str, str]] = {
         "Take all shares of a tenant away: it has no limits and no guarantee any more.",
         "删除租户的全部份额：不再有上限与保障。",
     ),
+    "help.quota.spot": (
+        "Say whether a tenant may use spot capacity; without --on and --off, list what was said."
+        " What runs goes on, what waits does not start.",
+        "设置租户能否使用 Spot 资源；不带 --on/--off 时列出现有设置。"
+        "关闭后运行中的任务继续运行，排队的任务不会启动。",
+    ),
+    "option.spot.on": ("Whether it may use spot capacity.", "是否可用 Spot 资源。"),
+    "option.spot.pool": (
+        "Only in this pool; without it in every pool.",
+        "仅对该资源池生效；不填则对全部资源池生效。",
+    ),
+    "usage.spot": ("name the tenant: --on and --off change it", "--on/--off 需要指定租户"),
     "help.block": (
         "Block lists: nodes that jobs of a tenant, or of one of its users, stay off.",
         "屏蔽列表：租户或其用户的任务不得使用的节点。",

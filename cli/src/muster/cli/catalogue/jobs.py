@@ -36,6 +36,8 @@ JOBS: dict[str, tuple[str, str]] = {
     "column.stability": ("STABILITY", "稳定等级"),
     "column.largest_gang": ("LARGEST GANG", "当前最多 Worker 数"),
     "column.nodes_left": ("NODES FOR ONE MORE", "还能放下一个的节点数"),
+    "column.going": ("TO GO BACK", "须归还"),
+    "column.spot": ("SPOT", "Spot"),
     "column.network": ("NETWORK", "网络"),
     "column.number": ("NO.", "编号"),
     "column.consumer": ("FOR", "处理者"),
@@ -159,6 +161,27 @@ JOBS: dict[str, tuple[str, str]] = {
         "the change to the shares of tenant {tenant}",
         "对租户 {tenant} 份额的更改",
     ),
+    "spot.none": (
+        "nothing was said of any tenant: who may use spot is as admission is set"
+        " (MUSTER_ADMISSION_SPOT)",
+        "尚未对任何租户设置：能否使用 Spot 由准入设置 MUSTER_ADMISSION_SPOT 决定",
+    ),
+    "spot.on": ("enabled", "已开通"),
+    "spot.off": ("not enabled", "未开通"),
+    "spot.everywhere": ("every pool", "全部资源池"),
+    "spot.what": (
+        "the change to the right of tenant {tenant} to spot capacity",
+        "对租户 {tenant} Spot 权限的更改",
+    ),
+    "spot.done.on": (
+        "tenant {tenant} may use spot capacity ({pool})",
+        "租户 {tenant} 可使用 Spot 资源（{pool}）",
+    ),
+    "spot.done.off": (
+        "tenant {tenant} may use no spot capacity ({pool}): what runs goes on, what waits does not"
+        " start",
+        "租户 {tenant} 不可使用 Spot 资源（{pool}）：运行中的任务继续运行，排队的任务不会启动",
+    ),
     "quota.no_limit": ("no limit", "不限"),
     "block.none": ("no node is on a block list", "没有被屏蔽的节点"),
     "block.everybody": ("everybody", "全体"),
@@ -214,6 +237,13 @@ JOBS: dict[str, tuple[str, str]] = {
     "stock.none": ("no spot capacity is known", "没有 Spot 库存"),
     "stock.unknown": ("as nodes show", "以节点为准"),
     "stock.withdrawn": ("not offered", "未提供"),
+    "stock.going": ("{gpus} by {at}", "{gpus}（截止 {at}）"),
+    "stock.not_for": (
+        "note: spot resources are not enabled for tenant {tenant} in pool {pools}; an operator may"
+        " enable them (muster quota spot {tenant} --on)",
+        "提示：租户 {tenant} 在资源池 {pools} 未开通 Spot 资源；可请管理员开通"
+        "（muster quota spot {tenant} --on）",
+    ),
     "stock.done": ("stock of {what} noted", "已记录库存：{what}"),
     "condition.ready": ("ready", "就绪"),
     "condition.reclaiming": ("reclaiming", "回收中"),

@@ -1,4 +1,4 @@
-"""`muster quota ...`: shares of tenants, for operators."""
+"""`muster quota ...`: shares of tenants, and who may use spot capacity, for operators."""
 
 from __future__ import annotations
 
@@ -15,10 +15,20 @@ from muster.cli.session import Session, session_of
 from muster.cli.strangers import show as show_done
 from muster.cli.strangers import strangers
 from muster.cli.texts import say
-from muster.cli.views.shares import share_document, share_table, shares
+from muster.cli.views.shares import (
+    share_document,
+    share_table,
+    shares,
+    spot_document,
+    spot_rights,
+    spot_table,
+)
 from muster.contracts import requests as r
 
 Tenant = Annotated[str, typer.Argument(help=say("argument.tenant"), metavar="TENANT")]
+SomeTenant = Annotated[
+    str | None, typer.Argument(help=say("argument.tenant.some"), metavar="[TENANT]")
+]
 
 app = typer.Typer(add_completion=False, help=say("help.quota"), no_args_is_help=True)
 
@@ -26,9 +36,7 @@ app = typer.Typer(add_completion=False, help=say("help.quota"), no_args_is_help=
 @app.command(help=say("help.quota.show"))
 def show(
     context: typer.Context,
-    tenant: Annotated[
-        str | None, typer.Argument(help=say("argument.tenant.some"), metavar="[TENANT]")
-    ] = None,
+    tenant: SomeTenant = None,
 ) -> None:
     """The list."""
     run(_show(session_of(context), tenant))
@@ -54,6 +62,46 @@ def clear(context: typer.Context, tenant: Tenant) -> None:
     """No shares any more."""
     session = session_of(context)
     run(_ask(session, built(r.SetQuota, user=session.user, tenant=tenant, whole=True)))
+
+
+@app.command(help=say("help.quota.spot"))
+def spot(
+    context: typer.Context,
+    tenant: SomeTenant = None,
+    on: Annotated[bool | None, typer.Option("--on/--off", help=say("option.spot.on"))] = None,
+    pool: Annotated[str | None, typer.Option(help=say("option.spot.pool"))] = None,
+) -> None:
+    """Without --on and --off: the list."""
+    session = session_of(context)
+    if on is None:
+        run(_spot_rights(session, tenant, pool))
+    elif tenant is None:
+        raise typer.BadParameter(say("usage.spot"), param_hint="TENANT")
+    else:
+        body = built(r.SetSpot, user=session.user, tenant=tenant, enabled=on, pool=pool)
+        run(_set_spot(session, body))
+
+
+async def _spot_rights(session: Session, tenant: str | None, pool: str | None) -> None:
+    async with reach(session) as muster:
+        found = spot_rights(await muster.tenants(tenant))
+    found = [one for one in found if pool is None or one.pool in {None, pool}]
+    if session.as_json:
+        output.document([spot_document(one) for one in found])
+    elif found:
+        output.show(spot_table(found))
+    else:
+        output.line(say("spot.none"))
+
+
+async def _set_spot(session: Session, body: r.SetSpot) -> None:
+    async with reach(session) as muster:
+        answer = await muster.request(session.tenant_or_default, body)
+    if not answer.accepted:
+        raise Refusal("request", answer.violations, what=say("spot.what", tenant=body.tenant))
+    where = body.pool or say("spot.everywhere")
+    word = "spot.done.on" if body.enabled else "spot.done.off"
+    show_done(session, answer, say(word, tenant=body.tenant, pool=where), ())
 
 
 async def _show(session: Session, tenant: str | None) -> None:

@@ -15,9 +15,11 @@ from muster.cli.session import Session, session_of
 from muster.cli.strangers import show as show_done
 from muster.cli.strangers import strangers
 from muster.cli.texts import say
-from muster.cli.views.stock import item_document, shelf, stock_table
+from muster.cli.views.stock import item_document, stock_table
 from muster.cli.words import duration
 from muster.contracts import requests as r
+from muster.domain.shelf import shelf
+from muster.domain.tenants import TenantView
 
 Pool = Annotated[str | None, typer.Option(help=say("option.pool"))]
 
@@ -65,12 +67,18 @@ def set_stock(
 async def _list(session: Session, pool: str | None) -> None:
     async with reach(session) as muster:
         items = shelf(await muster.stock(pool), await muster.nodes(pool), await muster.jobs())
+        tenant = session.tenant_or_default
+        rights = (await muster.tenants(tenant)).get(tenant, TenantView())
+    shut = sorted({item.pool for item in items if not rights.may_use_spot(item.pool)})
     if session.as_json:
         output.document([item_document(item) for item in items])
     elif items:
         output.show(stock_table(items))
     else:
         output.line(say("stock.none"))
+    if shut and not session.as_json:
+        note = say("stock.not_for", tenant=tenant, pools=", ".join(shut))
+        output.line((note, "yellow"), stderr=True)
 
 
 async def _set(session: Session, body: r.SetStock) -> None:

@@ -100,6 +100,7 @@ class Users:
             ("set_blocklist", {"add": [node]}),
             ("set_blocklist", {"remove": [node]}),
             ("set_blocklist", {"add": [node], "only_user": self._client.user}),
+            ("set_spot", {"enabled": dice.chance(0.5)}),
         ]
         verb, data = dice.one_of(wishes)
         self._ask(verb, about=dice.one_of(tuple(self._tenants)), **data)
@@ -149,6 +150,7 @@ class Users:
         self._left = 0
         for name in self._tenants:
             self._ask("set_quota", about=name, whole=True)
+            self._ask("set_spot", about=name, enabled=True)
             for user in ({}, {"only_user": self._client.user}):
                 nodes = sorted(self._known.nodes)
                 self._ask("set_blocklist", about=name, remove=nodes, **user)

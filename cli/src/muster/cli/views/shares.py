@@ -1,4 +1,4 @@
-"""Shares of tenants and what is used of them; block lists."""
+"""Shares of tenants and what is used of them; who may use spot capacity; block lists."""
 
 from __future__ import annotations
 
@@ -109,6 +109,39 @@ def share_document(one: Used) -> dict[str, Any]:
         "used": one.used,
         "borrowed": one.borrowed,
     }
+
+
+@dataclass(frozen=True, slots=True)
+class SpotRight:
+    """Whether a tenant may use spot capacity. pool: None = in every pool not named otherwise."""
+
+    tenant: str
+    pool: str | None
+    enabled: bool
+
+
+def spot_rights(tenants: Mapping[str, TenantView]) -> list[SpotRight]:
+    """Return what operators said, by tenant, the word for all pools first."""
+    return [
+        SpotRight(tenant, pool, enabled)
+        for tenant, view in tenants.items()
+        if view.spot
+        for pool, enabled in ((None, view.spot.enabled), *sorted(view.spot.pools.items()))
+    ]
+
+
+def spot_table(found: Iterable[SpotRight]) -> Table:
+    """Return the table."""
+    made = table(*(say(f"column.{title}") for title in ("tenant", "pool", "spot")))
+    for one in found:
+        word = Text(say("spot.on"), "green") if one.enabled else Text(say("spot.off"), "red")
+        row(made, Text(one.tenant, "bold"), one.pool or say("spot.everywhere"), word)
+    return made
+
+
+def spot_document(one: SpotRight) -> dict[str, Any]:
+    """Return a right for JSON. pool null: in every pool not named otherwise."""
+    return {"tenant": one.tenant, "pool": one.pool, "enabled": one.enabled}
 
 
 @dataclass(frozen=True, slots=True)

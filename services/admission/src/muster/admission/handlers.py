@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from muster.admission.core import decide, tenancy
 from muster.admission.fold import Known
+from muster.admission.settings import AdmissionSettings
 from muster.bus import Bus, Trigger
 from muster.contracts import requests as r
 from muster.contracts import subjects
@@ -22,14 +23,21 @@ from muster.contracts.tracing import continued
 from muster.domain import facts as f
 from muster.domain import nodes as n
 from muster.domain import spec_rules as rules
-from muster.domain.demand import NodePolicy
+from muster.domain.demand import Demand, NodePolicy
 from muster.domain.errors import Conflict, Permanent, Temporary
 from muster.domain.phases import Phase
 from muster.domain.rules import violation
 from muster.domain.spec import JobSpec, priority_of, queue_limits
 from muster.domain.state import JobState
 from muster.domain.stock import StockChanged, item_name
-from muster.domain.tenants import BlocklistSet, QuotaSet, Share, TenantFact, TenantView
+from muster.domain.tenants import (
+    BlocklistSet,
+    QuotaSet,
+    Share,
+    SpotSet,
+    TenantFact,
+    TenantView,
+)
 from muster.domain.violations import Violation
 from muster.log import Basis, Recorded
 from muster.runtime.journal import Journal
@@ -58,8 +66,15 @@ class Asked:
 class Handlers:
     """Everything admission reacts to."""
 
-    def __init__(self, journal: Journal, bus: Bus, known: Known | None = None) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        bus: Bus,
+        known: Known | None = None,
+        settings: AdmissionSettings | None = None,
+    ) -> None:
         self._journal, self._bus = journal, bus
+        self._spot_open = (settings or AdmissionSettings()).spot == "open"
         self._known = known or Known(journal.log)
 
     async def on_request(self, trigger: Trigger) -> None:
@@ -162,13 +177,19 @@ class Handlers:
         return Outcome(violations, written[-1].job)
 
     async def _above(self, tenant: str, user: str, spec: JobSpec) -> tuple[Violation, ...]:
-        """Return what the tenant's shares and block lists refuse."""
+        """Return what the tenant's rights, shares and block lists refuse."""
+        spot = self._no_spot(tenant, spec.resource.pool, spec.demand(), "$.spec.resource.type")
         if self._known.tenant(tenant) == TenantView():
-            return ()
+            return spot
         await self._known.step()  # nodes may have come since the last look
         pool = spec.resource.pool
         view, nodes = self._known.tenant(tenant), self._known.nodes(pool)
-        return tenancy.violations_of(spec.demand(), pool, user, view, nodes)
+        return spot + tenancy.violations_of(spec.demand(), pool, user, view, nodes)
+
+    def _no_spot(self, tenant: str, pool: str, demand: Demand, path: str) -> tuple[Violation, ...]:
+        view = self._known.tenant(tenant)
+        found = tenancy.spot_refused(demand, pool, tenant, view, path, unspoken=self._spot_open)
+        return (found,) if found else ()
 
     # --- requests about a tenant ----------------------------------------------------------------
 
@@ -192,6 +213,13 @@ class Handlers:
                     BlocklistSet,
                     wrong,
                     lambda last: tenancy.blocklist_after(last, lists, asked.id),
+                )
+            case r.SetSpot(user=by, pool=pool, enabled=enabled):
+                return await self._told(
+                    body.tenant,
+                    SpotSet,
+                    (),
+                    lambda last: tenancy.spot_after(last, by, pool, asked.id, enabled=enabled),
                 )
             case _:
                 raise Permanent(f"request {body.verb} has no handler")
@@ -219,7 +247,7 @@ class Handlers:
         refused: list[Violation] = []
 
         def verdict(last: Recorded, now: datetime) -> f.Fact | None:
-            found = _decide(last.job, body, asked.id)
+            found = self._decide(last.job, body, asked.id)
             refused[:] = [found] if isinstance(found, Violation) else []
             return None if isinstance(found, Violation) else found
 
@@ -228,6 +256,14 @@ class Handlers:
             unknown = violation("E_JOB_UNKNOWN", "$.job", job=body.job, tenant=asked.tenant)
             return Outcome((unknown,))
         return Outcome(tuple(refused), last.job)
+
+    def _decide(self, state: JobState, body: r.JobRequest, request: str) -> decide.Verdict:
+        """A job that is queued again passes the same door as a new one."""
+        found = _decide(state, body, request)
+        if isinstance(found, f.Resumed):
+            no_spot = self._no_spot(state.tenant, state.pool, state.demand, "$.job")
+            return no_spot[0] if no_spot else found
+        return found
 
     # --- requests about a node ------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from muster.admission.fold import Known
 from muster.admission.handlers import Handlers
+from muster.admission.settings import AdmissionSettings
 from muster.admission.stream import subscriptions
 from muster.domain.edges import Owner
 from muster.runtime.journal import Journal
@@ -14,13 +15,13 @@ FACTS_S = 0.5
 """Between two looks at what is new about tenants and nodes."""
 
 
-def build(runtime: Runtime) -> Service:
+def build(runtime: Runtime, settings: AdmissionSettings | None = None) -> Service:
     """Put admission together over a runtime."""
     journal = Journal(Owner.ADMISSION, runtime.log, runtime.clock, runtime.ids)
     known = Known(runtime.log)
     return Service(
         owner=Owner.ADMISSION,
-        subscriptions=subscriptions(Handlers(journal, runtime.bus, known)),
+        subscriptions=subscriptions(Handlers(journal, runtime.bus, known, settings)),
         loops=(Loop("facts", known.step, FACTS_S),),
         start=known.step,
         stop=known.close,

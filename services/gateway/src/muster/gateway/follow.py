@@ -6,7 +6,7 @@ The only writer of the view. Nothing is decided here.
 from __future__ import annotations
 
 from muster.contracts import subjects
-from muster.contracts.events import JobData, NodeData, PoolData, TenantData
+from muster.contracts.events import JobData, NodeData, PoolData, StockData, TenantData
 from muster.domain.errors import Permanent
 from muster.gateway.core.view import View
 from muster.gateway.hub import Hub
@@ -70,6 +70,8 @@ class Follow:
             case PoolData():
                 address = subjects.parse(item.event.subject)
                 self.view.see_pool(address.names[0], data.detail)
+            case StockData(detail=fact):
+                self.view.see_stock(item.event.subject, fact)
             case TenantData():
                 address = subjects.parse(item.event.subject)
                 self.view.see_tenant(address.names[0], data.detail)

@@ -17,7 +17,9 @@ from muster.contracts.events import Event, UnreadableEvent, read_event
 from muster.domain.errors import Temporary
 from muster.domain.nodes import NodeState
 from muster.domain.pools import WaitingJob
+from muster.domain.shelf import Item, shelf
 from muster.domain.state import JobState
+from muster.domain.tenants import TenantView
 from muster.gateway.core.capacity import NodeUse, PoolUse, node_uses, pool_use
 from muster.gateway.core.filters import JobFilter, Place, place_of
 from muster.gateway.core.history import missing
@@ -168,6 +170,17 @@ class Reading:
             key=lambda state: (state.pool, state.node),
         )
         return node_uses(mine, self._states(), partial(self._blocked, asks))
+
+    def stock(self, pool: str | None, asks: Asks = NOBODY) -> list[tuple[Item, bool]]:
+        """Return the spot capacity of a pool, or of all, and whether it is for whoever asks."""
+        items = shelf(
+            self.view.stock.values(),
+            [seen.state for seen in self.view.nodes.values()],
+            self._states(),
+            partial(self._blocked, asks),
+        )
+        rights = self.view.tenants.get(asks.tenant or "", TenantView())
+        return [(i, rights.may_use_spot(i.pool)) for i in items if pool in {None, i.pool}]
 
     def _blocked(self, asks: Asks, node: NodeState) -> bool:
         known = self.view.tenants.get(asks.tenant or "")

@@ -1,7 +1,8 @@
 """What a tenant may use: the facts that operators' requests make, and what they refuse. Pure.
 
 Whether there is room in a share *now* is the scheduler's to say; here only what can never be is
-refused: more than a ceiling, or a gang for which block lists leave too few nodes.
+refused: more than a ceiling, a gang for which block lists leave too few nodes, and spot capacity
+that is not for the tenant.
 """
 
 from __future__ import annotations
@@ -12,7 +13,15 @@ from dataclasses import dataclass
 from muster.domain.demand import Demand, ResourceClass, Role
 from muster.domain.nodes import NodeShape, NodeState
 from muster.domain.rules import violation
-from muster.domain.tenants import Blocked, BlocklistSet, QuotaSet, Share, TenantView
+from muster.domain.tenants import (
+    Blocked,
+    BlocklistSet,
+    QuotaSet,
+    Share,
+    SpotSet,
+    TenantFact,
+    TenantView,
+)
 from muster.domain.violations import Violation
 
 REMEMBERED = 32
@@ -93,7 +102,25 @@ def blocklist_after(last: BlocklistSet | None, body: Blocks, request: str) -> Bl
     return BlocklistSet(by=body.by, request=request, requests=_known(last), nodes=nodes, users=kept)
 
 
-def _known(last: QuotaSet | BlocklistSet | None) -> tuple[str, ...]:
+def spot_after(
+    last: SpotSet | None, by: str, pool: str | None, request: str, *, enabled: bool
+) -> SpotSet | None:
+    """Return the tenant's right to spot once the request is carried out; None if it was before.
+
+    pool: the only one that the request speaks of; None = all, whatever was said of single ones.
+    """
+    if last is not None and last.knows(request):
+        return None
+    everywhere, pools = (last.enabled, dict(last.pools)) if last else (True, {})
+    if pool is None:
+        everywhere, pools = enabled, {}
+    else:
+        pools[pool] = enabled
+    kept = {name: pools[name] for name in sorted(pools)}
+    return SpotSet(by=by, request=request, requests=_known(last), enabled=everywhere, pools=kept)
+
+
+def _known(last: TenantFact | None) -> tuple[str, ...]:
     return (*last.requests, last.request)[-REMEMBERED:] if last else ()
 
 
@@ -129,6 +156,15 @@ def violations_of(
     return tuple(
         violation(each[0], path, **each[1]) for each, path in zip(found, paths, strict=True) if each
     )
+
+
+def spot_refused(
+    demand: Demand, pool: str, name: str, tenant: TenantView, path: str, *, unspoken: bool
+) -> Violation | None:
+    """Refuse spot capacity that is not for the tenant. unspoken: what holds if nobody ever said."""
+    if demand.resource_class is not ResourceClass.SPOT or tenant.may_use_spot(pool, unspoken):
+        return None
+    return violation("E_SPOT_DISABLED", path, tenant=name)
 
 
 Refused = tuple[str, dict[str, object]] | None

@@ -1,4 +1,4 @@
-"""The present as the log tells it: last state of every job, node and pool, and nothing else.
+"""The present as the log tells it: last state of every job, node, pool and item of spot stock.
 
 A fold: deterministic, and told twice or late it changes nothing. Held in memory, thrown away at
 will. Fed by `follow`; read by `reading` and the metrics.
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from muster.domain.nodes import NodeState
 from muster.domain.pools import EpochTaken, PoolFact, PoolSummary, RoundDecided
 from muster.domain.state import JobState
+from muster.domain.stock import StockChanged, StockFact
 from muster.domain.tenants import TenantFact, TenantView
 
 JobName = tuple[str, str]
@@ -57,6 +58,7 @@ class View:
     nodes: dict[NodeName, SeenNode] = field(default_factory=dict)
     pools: dict[str, SeenPool] = field(default_factory=dict)
     tenants: dict[str, TenantView] = field(default_factory=dict)
+    stock: dict[str, StockChanged] = field(default_factory=dict)
     position: int = 0
 
     def see_job(self, state: JobState, seq: int) -> SeenJob | None:
@@ -87,6 +89,11 @@ class View:
                 known = replace(known, summary=fact)
         self.pools[pool] = known
 
+    def see_stock(self, subject: str, fact: StockFact) -> None:
+        """Note what was said about an item of spot stock; facts come in the log's order."""
+        if isinstance(fact, StockChanged):
+            self.stock[subject] = fact
+
     def see_tenant(self, tenant: str, fact: TenantFact) -> None:
         """Note what was said about a tenant; facts come in the log's order."""
         self.tenants[tenant] = self.tenants.get(tenant, TenantView()).after(fact)
@@ -103,6 +110,7 @@ class View:
         self.nodes.clear()
         self.pools.clear()
         self.tenants.clear()
+        self.stock.clear()
         self.position = 0
 
     def ended(self, *, archived: bool) -> Iterator[SeenJob]:

@@ -1,4 +1,4 @@
-"""`/api/v1/nodes` and `/api/v1/pools`."""
+"""`/api/v1/nodes`, `/api/v1/pools` and `/api/v1/stock`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from fastapi import APIRouter
 
 from muster.domain.nodes import NodeCondition
 from muster.gateway.core.capacity import NodeUse
-from muster.gateway.http.queries import CapacityQuery, NodeQuery
+from muster.gateway.http.queries import CapacityQuery, NodeQuery, StockQuery
 from muster.gateway.http.rows import Nodes, Pools, node_row, pool_row
+from muster.gateway.http.shelf import Shelf, item_row
 from muster.gateway.http.surface import Surface
 
 
@@ -32,6 +33,14 @@ def router(surface: Surface) -> APIRouter:
         surface.have_view()
         shown = [pool_row(pool) for pool in surface.reading.pools(query.asks)]
         return Pools(pools=shown, position=surface.reading.view.position)
+
+    @routes.get("/stock", name="stock")
+    async def stock(query: Annotated[StockQuery, fastapi.Query()]) -> Shelf:
+        """Spot capacity that can be had now, by pool, zone and GPU model."""
+        surface.have_view()
+        found = surface.reading.stock(query.pool, query.asks)
+        shown = [item_row(item, enabled=enabled) for item, enabled in found]
+        return Shelf(stock=shown, position=surface.reading.view.position)
 
     return routes
 

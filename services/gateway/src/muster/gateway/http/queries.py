@@ -146,6 +146,12 @@ class CapacityQuery(Query):
         return Asks(self.tenant, self.user)
 
 
+class StockQuery(CapacityQuery):
+    """Which spot capacity, and for whom."""
+
+    pool: Token | None = None
+
+
 class ExplainQuery(Query):
     """As if. what_if: all of them hold at once."""
 

@@ -128,7 +128,7 @@ def etas(made: Plan, jobs: Collection[JobKey], memory: Memory | None = None) -> 
 
 
 _HOPELESS = frozenset({Waiting.NEVER_FITS, Waiting.NODES_ABSENT, Waiting.NODES_SHUT})
-_HOPELESS |= {Waiting.NO_NODES, Waiting.SET_ASIDE}
+_HOPELESS |= {Waiting.NO_NODES, Waiting.SET_ASIDE, Waiting.SPOT_DISABLED}
 
 
 def _is_hopeless(made: Plan, key: JobKey) -> bool:

@@ -132,8 +132,8 @@ def why_of(made: Plan, job: Listed, verdict: Verdict) -> Why:
     """Return the reason of a verdict."""
     code = WhyCode(verdict.why.value)
     match verdict.why:
-        case Waiting.NODES_ABSENT:
-            return why(code, nodes=", ".join(verdict.nodes))
+        case Waiting.NODES_ABSENT | Waiting.EVICTION_LIMIT | Waiting.SPOT_DISABLED:
+            return why(code, **_named(made, job, verdict))
         case Waiting.NOT_BEFORE:
             at = job.state.not_before
             return why(code, at=at.isoformat() if at else "")
@@ -142,8 +142,6 @@ def why_of(made: Plan, job: Listed, verdict: Verdict) -> Why:
             return why(WhyCode.NO_ROOM, **room, **_kept(verdict.kept))
         case Waiting.SET_ASIDE | Waiting.NO_NODES | Waiting.BEHIND | Waiting.NOT_REACHED:
             return why(code)
-        case Waiting.EVICTION_LIMIT:
-            return why(code, limit=made.policy.max_evictions_per_minute)
         case Waiting.STOCK if verdict.stock is not None:
             return why(code, **_stock(verdict.stock))
         case Waiting.QUOTA if verdict.quota is not None:
@@ -154,6 +152,16 @@ def why_of(made: Plan, job: Listed, verdict: Verdict) -> Why:
             return why(code, **_amounts(job.state, verdict.short), **_kept(verdict.kept))
     kind = _kind(made, verdict.short) if code is WhyCode.NEVER_FITS else {}
     return why(code, **_amounts(job.state, verdict.short), **kind)
+
+
+def _named(made: Plan, job: Listed, verdict: Verdict) -> dict[str, int | str]:
+    match verdict.why:
+        case Waiting.NODES_ABSENT:
+            return {"nodes": ", ".join(verdict.nodes)}
+        case Waiting.EVICTION_LIMIT:
+            return {"limit": made.policy.max_evictions_per_minute}
+        case _:
+            return {"tenant": job.state.tenant}
 
 
 def _kind(made: Plan, short: Shortfall | None) -> dict[str, str]:
@@ -218,6 +226,8 @@ def _amounts(state: JobState, short: Shortfall | None) -> dict[str, int | str]:
 def _decided(made: Plan, job: Listed, verdict: Verdict | None) -> Explanation:
     if is_placed(made, job.key):
         told = why(WhyCode.FITS_NOW)
+    elif verdict is not None and verdict.why is Waiting.SPOT_DISABLED:
+        told = why_of(made, job, verdict)
     elif is_declined(made, job.key):
         told = why(WhyCode.DECLINED, **_amounts(job.state, verdict.short if verdict else None))
     else:

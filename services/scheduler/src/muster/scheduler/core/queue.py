@@ -11,6 +11,7 @@ from heapq import heapify, heappop, heappush
 
 from muster.domain.demand import ResourceClass
 from muster.domain.facts import Declined
+from muster.domain.reasons import ReasonCode, reason
 from muster.domain.state import JobState
 from muster.scheduler.core.budget import Budget
 from muster.scheduler.core.fitting import Shape, shape_of
@@ -137,8 +138,8 @@ class Queue:
 
     def _verdict(self, job: Listed, line: LineKey) -> Verdict | None:
         """Place a job, or say why it waits: what is said goes for all behind it in its line."""
-        if not self.round.nodes:
-            return Verdict(Waiting.NO_NODES)
+        if (outside := self._outside(job.state)) is not None:
+            return outside
         if line not in self._shapes:
             self._shapes[line] = self._shape(job.state)
         shape = self._shapes[line]
@@ -161,6 +162,14 @@ class Queue:
                 return None
             known = self._no_room[room] = self._what_is_missing(job, short)
         return self._by_eviction(job, shape, known)
+
+    def _outside(self, state: JobState) -> Verdict | None:
+        """Return what keeps a job from being looked at, however much room there is."""
+        if not self.round.nodes:
+            return Verdict(Waiting.NO_NODES)
+        if self.round.snapshot.denied_spot(state):
+            return Verdict(Waiting.SPOT_DISABLED)
+        return None
 
     def _shape(self, state: JobState) -> Shape:
         """Return everything of a job that decides about it, but not its level."""
@@ -246,10 +255,13 @@ class Queue:
             standing.judge(Verdict(Waiting.NOT_REACHED, verdict.short))
             return False
         job, line = standing.waiter.read(), standing.line.key
-        if line not in shorts:
-            shorts[line] = self.round.falls_short(job) or verdict.short
-        declined = Declined(reason=insufficient_capacity(job.state, shorts[line]))
-        self.round.decide(Decision(job.key, declined))
+        if verdict.why is Waiting.SPOT_DISABLED:
+            why = reason(ReasonCode.SPOT_DISABLED, tenant=job.state.tenant)
+        else:
+            if line not in shorts:
+                shorts[line] = self.round.falls_short(job) or verdict.short
+            why = insufficient_capacity(job.state, shorts[line])
+        self.round.decide(Decision(job.key, Declined(reason=why)))
         return True
 
 
@@ -270,6 +282,7 @@ _FINAL = frozenset(
         Waiting.NODES_ABSENT,
         Waiting.NODES_SHUT,
         Waiting.QUOTA,
+        Waiting.SPOT_DISABLED,
         Waiting.STOCK,
     }
 )

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from muster.domain.causes import EvictionCause
+from muster.domain.demand import ResourceClass
 from muster.domain.nodes import NodeState
 from muster.domain.phases import Phase
 from muster.domain.state import DeadlineKind, JobState
@@ -103,6 +104,13 @@ class Snapshot:
         """Return the nodes that block lists keep a job off."""
         view = self.tenants.get(state.tenant)
         return view.blocked(self.pool, state.user) if view else frozenset()
+
+    def denied_spot(self, state: JobState) -> bool:
+        """Tell whether a job asks for spot capacity that its tenant may not use."""
+        if state.demand.resource_class is not ResourceClass.SPOT:
+            return False
+        view = self.tenants.get(state.tenant)
+        return view is not None and not view.may_use_spot(self.pool)
 
     def job(self, key: JobKey) -> Listed | None:
         """Return one job."""

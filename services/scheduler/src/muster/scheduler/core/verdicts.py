@@ -58,6 +58,7 @@ class Waiting(StrEnum):
     SET_ASIDE = "SET_ASIDE"
     QUOTA = "QUOTA"
     STOCK = "STOCK"
+    SPOT_DISABLED = "SPOT_DISABLED"
     EVICTION_LIMIT = "EVICTION_LIMIT"
 
 

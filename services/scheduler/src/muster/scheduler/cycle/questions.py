@@ -151,6 +151,9 @@ class Questions:
             names = {"asked": asked.pool.pool, "pool": spec.resource.pool}
             raise _Refused(violation("E_QUESTION_POOL", "$.spec.resource.pool", **names))
         job = tried(query.tenant, query.user, spec, asked.snapshot.now)
+        if asked.snapshot.denied_spot(job):
+            path = "$.spec.resource.type"
+            raise _Refused(violation("E_SPOT_DISABLED", path, tenant=query.tenant))
         return await self._aside_one(lambda: self._fitted(asked, job))
 
     # --- beside the loop -------------------------------------------------------------------------
