@@ -14,7 +14,7 @@ from pydantic_settings import BaseSettings
 from muster.admission.settings import AdmissionSettings
 from muster.bus.topology import CONSUMERS, DESKS, STREAMS
 from muster.cli import reference as cli
-from muster.cli.simulation import scenario_table
+from muster.cli.simulation import auto_queue_page, scenario_table
 from muster.cli.simulation.sameness import FreshDecidesTheSame
 from muster.contracts.events import event_type
 from muster.contracts.queries import QUERIES
@@ -410,11 +410,16 @@ def cases() -> str:
     return _page("Cases", scenario_table.INTRO, scenario_table.page(folder))
 
 
+def auto_queue() -> str:
+    return _page("Auto-queue", auto_queue_page.INTRO, auto_queue_page.page())
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "phases.md": phases,
     "edges.md": edges,
     "deadlines.md": deadlines,
     "requeue.md": requeue,
+    "auto_queue.md": auto_queue,
     "events.md": events,
     "streams.md": streams,
     "reasons.md": reasons,

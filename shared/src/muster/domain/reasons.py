@@ -56,8 +56,8 @@ _TEXTS: dict[ReasonCode, tuple[str, str]] = {
         "Spot 库存不足：需要 {need} 个 {spec}，当前可调度 {have} 个",
     ),
     ReasonCode.NO_DECISION: (
-        "insufficient spot capacity: no placement round ran within {seconds} s",
-        "Spot 库存不足：{seconds} 秒内未完成调度",
+        "insufficient spot capacity: no placement round could place it within {seconds} s",
+        "Spot 库存不足：{seconds} 秒内未能完成调度",
     ),
     ReasonCode.SPOT_DISABLED: (
         "spot resources are not enabled for tenant {tenant} any more; an operator may give them"
