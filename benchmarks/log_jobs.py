@@ -10,10 +10,11 @@ from datetime import UTC, datetime, timedelta
 from muster.contracts import subjects
 from muster.contracts.events import Event, job_event
 from muster.domain import facts as f
+from muster.domain.auto_queue import AutoQueueSpec
 from muster.domain.causes import EvictionCause
 from muster.domain.demand import ResourceClass
 from muster.domain.evolve import evolve
-from muster.domain.spec import AutoQueueSpec, JobSpec, ResourceSpec
+from muster.domain.spec import JobSpec, ResourceSpec
 from muster.domain.state import JobState
 from muster.runtime.ids import new_id
 

@@ -10,8 +10,8 @@ from muster.cli.commands.events import Filters
 from muster.cli.commands.jobs import Wanted
 from muster.cli.commands.resume import changed_limits
 from muster.cli.following import OUTCOMES
+from muster.domain.auto_queue import AutoQueueSpec
 from muster.domain.phases import PARKED, TERMINAL, Phase
-from muster.domain.spec import AutoQueueSpec
 from tests.support.lives import Life, auto_queue, spec
 
 JOB = Life(spec(labels={"team": "nlp", "kind": "big"})).queued().state

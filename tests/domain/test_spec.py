@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from muster.domain.auto_queue import queue_limits
 from muster.domain.demand import JobType, NodePolicyType, QueueLimits, ResourceClass, Role
-from muster.domain.spec import JobSpec, exit_codes, priority_of, queue_limits
+from muster.domain.spec import JobSpec, exit_codes, priority_of
 from tests.support.lives import auto_queue, spec
 
 BASE: dict[str, Any] = {"name": "train", "image": "i", "command": ["run"], "resource": {}}

@@ -10,11 +10,12 @@ from typing import Any
 
 from muster.contracts import subjects
 from muster.domain import facts as f
+from muster.domain.auto_queue import AutoQueueSpec
 from muster.domain.edges import Owner
 from muster.domain.errors import MusterError
 from muster.domain.nodes import NodeFact, NodeJoined
 from muster.domain.pools import PoolSummary, RoundDecided
-from muster.domain.spec import AutoQueueSpec, JobSpec
+from muster.domain.spec import JobSpec
 from muster.domain.state import JobState
 from muster.domain.tenants import TenantFact
 from muster.log import Recorded

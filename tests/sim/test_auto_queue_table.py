@@ -22,11 +22,11 @@ from muster.cli.simulation.auto_queue_cases import (
     every_case,
 )
 from muster.cli.simulation.auto_queue_plays import Clock, Outcome, play
+from muster.domain.auto_queue import AutoQueueSpec
 from muster.domain.causes import AfterRelease, EvictionCause, after_release
 from muster.domain.demand import ResourceClass
 from muster.domain.phases import Phase
 from muster.domain.reasons import Reason, ReasonCode, reason
-from muster.domain.spec import AutoQueueSpec
 from tests.sim.promises import PREEMPTED, promised
 
 BY_HAPPENING = [pytest.param(each, id=f"{each.stage}: {each.event}") for each in HAPPENINGS]

@@ -7,9 +7,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from muster.domain import facts as f
+from muster.domain.auto_queue import AutoQueueSpec
 from muster.domain.demand import QueueLimits
 from muster.domain.evolve import evolve
-from muster.domain.spec import AutoQueueSpec, JobSpec
+from muster.domain.spec import JobSpec
 from muster.domain.state import JobState
 
 START = datetime(2030, 1, 1, 12, 0, tzinfo=UTC)

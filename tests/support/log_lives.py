@@ -10,10 +10,11 @@ from typing import Any
 from muster.contracts import subjects
 from muster.domain import facts as f
 from muster.domain import nodes as n
+from muster.domain.auto_queue import AutoQueueSpec
 from muster.domain.demand import ResourceClass
 from muster.domain.edges import Owner
 from muster.domain.pools import PoolSummary, RoundDecided
-from muster.domain.spec import AutoQueueSpec, JobSpec, ResourceSpec
+from muster.domain.spec import JobSpec, ResourceSpec
 from muster.domain.stock import StockChanged, item_name
 from muster.domain.tenants import BlocklistSet, SpotSet
 from muster.log import Basis, EventLog, Recorded

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ValidationError
 
 from muster.contracts.complaints import in_chinese
 from muster.contracts.meant import meant
-from muster.domain.rules import violation
+from muster.domain.rules import RULES, violation
 from muster.domain.violations import Violation
 
 M = TypeVar("M", bound=BaseModel)
@@ -106,6 +106,8 @@ def _one(entry: Mapping[str, Any], model: type[BaseModel], root: str) -> Violati
     match entry["type"]:
         case "extra_forbidden":
             return _unknown(model, location, path)
+        case rule if rule in RULES:  # the model itself says which rule is broken
+            return violation(rule, path)
         case "json_invalid":
             return violation("E_REQUEST", path, detail=entry["msg"], detail_zh=in_chinese(entry))
         case kind:

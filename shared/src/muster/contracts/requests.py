@@ -15,8 +15,9 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
+from muster.domain.auto_queue import AutoQueueSpec
 from muster.domain.model import TOKEN_PATTERN, Frozen, Instant, Strict, Token
-from muster.domain.spec import AutoQueueSpec, NodePolicySpec
+from muster.domain.spec import NodePolicySpec
 from muster.domain.violations import Violation
 
 REQUEST_ID = re.compile(TOKEN_PATTERN)

@@ -509,7 +509,8 @@ def _hold_ended(state: JobState, fact: f.HoldEnded, at: datetime) -> Changes:
 def _resumed(state: JobState, fact: f.Resumed, at: datetime) -> Changes:
     if state.held:
         raise IllegalEdge("resumed needs every node given back first")
-    demand = state.demand.model_copy(update={"queue": fact.queue or state.demand.queue})
+    queue = None if fact.off else fact.queue or state.demand.queue
+    demand = state.demand.model_copy(update={"queue": queue})
     fresh = state.model_copy(
         update={
             "demand": demand,

@@ -312,10 +312,14 @@ class HoldEnded(Fact):
 
 
 class Resumed(Asked):
-    """A person lets a parked job queue again; counters start from zero."""
+    """A person lets a parked job queue again; counters start from zero.
+
+    queue: other limits than before; None = as they are. off: auto-queue is off from now on.
+    """
 
     event: ClassVar[str] = "resumed"
     queue: QueueLimits | None = None
+    off: bool = False
 
 
 class Respecified(Asked):

@@ -111,16 +111,25 @@ RULES: dict[str, tuple[str, str]] = {
         "优先级须为 低/普通/高 或 1-99 的整数",
     ),
     "E_MAX_QUEUE_HOURS": (
-        "max queue time must be an integer between 1 and 12 hours",
-        "单次最大排队时长须为 1-12 之间的整数（小时）",
+        "max queue time must be an integer between 1 and 12 hours; write max_queue_hours: 2, for"
+        " example",
+        "单次最大排队时长须为 1-12 之间的整数（小时）；例如 max_queue_hours: 2",
     ),
     "E_MAX_REQUEUES": (
-        "max requeues must be an integer between 0 and 3",
-        "最大重新排队次数须为 0-3 之间的整数",
+        "max requeues must be an integer between 0 and 3; write max_requeues: 1, for example, or 0"
+        " to queue only once",
+        "最大重新排队次数须为 0-3 之间的整数；例如 max_requeues: 1，0 表示不再重新排队",
+    ),
+    "E_REQUEUES_TWICE": (
+        "max_requeues and max_retries are two names of one limit and were given different values;"
+        " keep max_requeues alone",
+        "max_requeues 与 max_retries 是同一项配置的两个名称，但取值不同；请只保留 max_requeues",
     ),
     "E_AUTO_QUEUE_OFF": (
-        "queue limits are set but auto-queue is disabled; enable it or remove the limits",
-        "未开启自动排队，不能设置排队时长或重新排队次数",
+        "queue limits are set but auto-queue is disabled; write enabled: true, or remove"
+        " max_queue_hours and max_requeues",
+        "未开启自动排队，不能设置排队时长或重新排队次数；"
+        "请设置 enabled: true，或删除 max_queue_hours 与 max_requeues",
     ),
     "E_NODE_POLICY": (
         "node policy must be NodeIn or NodeNotIn",

@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
+from muster.domain.auto_queue import AutoQueueSpec, queue_limits
 from muster.domain.demand import (
     Demand,
     JobType,
@@ -20,7 +21,6 @@ from muster.domain.demand import (
     LocalityMode,
     NodePolicy,
     NodePolicyType,
-    QueueLimits,
     ResourceClass,
     Role,
     StabilityLevel,
@@ -95,19 +95,6 @@ class TolerationSpec(Strict):
 
     key: Annotated[str, Field(min_length=1, max_length=317)] | None = None
     value: Annotated[str, Field(max_length=63)] | None = None
-
-
-class AutoQueueSpec(Strict):
-    """Waiting for room: hours for each queueing, and how often the job may queue again.
-
-    `max_retries`, as some pages call it, is read as max_requeues and shown as what it is.
-    """
-
-    enabled: bool = False
-    max_queue_hours: Annotated[int, Field(ge=1, le=12)] | None = None
-    max_requeues: Annotated[int, Field(ge=0, le=3)] | None = Field(
-        default=None, validation_alias=AliasChoices("max_requeues", "max_retries")
-    )
 
 
 class FaultStrategy(StrEnum):
@@ -329,13 +316,6 @@ def priority_of(value: str | int | None) -> int:
     if value is None:
         return PRIORITIES["normal"]
     return PRIORITIES[value] if isinstance(value, str) else value
-
-
-def queue_limits(spec: AutoQueueSpec) -> QueueLimits | None:
-    """Return the limits when auto-queue is on. The spec must be valid: both limits are set."""
-    if not spec.enabled or spec.max_queue_hours is None or spec.max_requeues is None:
-        return None
-    return QueueLimits(max_queue_hours=spec.max_queue_hours, max_requeues=spec.max_requeues)
 
 
 def exit_codes(text: str | None) -> tuple[tuple[int, int], ...]:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from muster.domain.auto_queue import AutoQueueSpec
 from muster.domain.demand import JobType, ResourceClass
 from muster.domain.rules import violation
-from muster.domain.spec import AutoQueueSpec, FaultStrategy, JobSpec
+from muster.domain.spec import FaultStrategy, JobSpec
 from muster.domain.templates import well_formed
 from muster.domain.violations import Violation
 

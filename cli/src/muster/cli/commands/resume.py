@@ -12,7 +12,7 @@ from muster.cli.running import run
 from muster.cli.session import session_of
 from muster.cli.texts import say
 from muster.contracts.requests import Resume
-from muster.domain.spec import AutoQueueSpec
+from muster.domain.auto_queue import AutoQueueSpec
 from muster.domain.state import JobState
 
 app = typer.Typer(add_completion=False)

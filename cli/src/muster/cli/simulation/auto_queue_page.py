@@ -22,9 +22,9 @@ from muster.cli.simulation.auto_queue_cases import (
     every_case,
 )
 from muster.cli.simulation.auto_queue_plays import Outcome, play
+from muster.domain.auto_queue import AutoQueueSpec
 from muster.domain.phases import SHOWN_TEXT, Phase, Shown
 from muster.domain.reasons import ReasonCode, texts_of
-from muster.domain.spec import AutoQueueSpec
 
 INTRO = f"""\
 Each row is played with the decisions of the services themselves: a placement round, requeue, fault

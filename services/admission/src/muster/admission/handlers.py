@@ -23,11 +23,12 @@ from muster.contracts.tracing import continued
 from muster.domain import facts as f
 from muster.domain import nodes as n
 from muster.domain import spec_rules as rules
+from muster.domain.auto_queue import queue_limits
 from muster.domain.demand import Demand, NodePolicy
 from muster.domain.errors import Conflict, Permanent, Temporary
 from muster.domain.phases import Phase
 from muster.domain.rules import violation
-from muster.domain.spec import JobSpec, priority_of, queue_limits
+from muster.domain.spec import JobSpec, priority_of
 from muster.domain.state import JobState
 from muster.domain.stock import StockChanged, item_name
 from muster.domain.tenants import (
@@ -346,7 +347,7 @@ def _decide(state: JobState, body: r.JobRequest, request: str) -> decide.Verdict
         case r.Stop():
             return decide.stop(state, by, request)
         case r.Resume():
-            limits = queue_limits(body.auto_queue) if body.auto_queue else None
+            limits = (queue_limits(body.auto_queue),) if body.auto_queue else None
             return decide.resume(state, by, request, limits)
         case r.Respecify():
             queue = (queue_limits(body.auto_queue),) if body.auto_queue else None

@@ -29,15 +29,22 @@ def stop(state: JobState, by: str, request: str) -> Verdict:
     return fact if may_follow(fact.event, state.phase) else _refuse(state, "stop")
 
 
-def resume(state: JobState, by: str, request: str, queue: QueueLimits | None) -> Verdict:
-    """Only a parked job can be resumed, and only when it has given everything back."""
+def resume(
+    state: JobState, by: str, request: str, queue: tuple[QueueLimits | None] | None
+) -> Verdict:
+    """Only a parked job can be resumed, and only when it has given everything back.
+
+    queue: None = with the limits that it has; a 1-tuple: what they become.
+    """
     if state.knows(request):
         return None
     if not may_follow("resumed", state.phase):
         return _refuse(state, "resume")
     if state.held:
         return violation("E_STILL_HELD", "$.job")
-    return f.Resumed(by=by, request=request, queue=queue)
+    if queue is None:
+        return f.Resumed(by=by, request=request)
+    return f.Resumed(by=by, request=request, queue=queue[0], off=queue[0] is None)
 
 
 def respecify(
