@@ -196,7 +196,7 @@ class Engine:
         if state.held:
             return
         request = f"resume-{next(self._resumed)}"
-        fact = admission.resume(state, USER, request, state.demand.queue)
+        fact = admission.resume(state, USER, request, None)
         if isinstance(fact, f.Fact):
             self.book.write(Owner.ADMISSION, key, fact)
 
