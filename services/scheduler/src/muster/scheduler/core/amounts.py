@@ -108,7 +108,7 @@ class Room(NamedTuple):
             most = min(most, *(have.get(name, 0) // amount for name, amount in need.extended))
         return max(0, most)
 
-    def less(self, need: Need, times: int = 1) -> Room:
+    def less(self, need: Need | Amounts, times: int = 1) -> Room:
         """Return what is left beside workers, cards that are shared not counted."""
         extended = self.extended
         if need.extended:

@@ -45,6 +45,10 @@ class Claim:
     waits: frozenset[JobKey] = NOBODY
 
 
+Claims = Mapping[JobKey, Claim]
+"""Of one node, by claimant."""
+
+
 @dataclass(frozen=True, slots=True)
 class Left:
     """What is left of a node. slots: of each card that may be shared further, by its number."""
@@ -160,9 +164,17 @@ class Board:
         """Return the nodes on which a job has claims."""
         return self._nodes.get(job, ())
 
-    def claimants(self, node: str) -> Mapping[JobKey, Claim]:
+    def claimants(self, node: str) -> Claims:
         """Return who has a claim on a node."""
         return self._claims[node]
+
+    def apart(self, node: str) -> Claims | None:
+        """Return the claims on a node if each adds just its amounts to what is free there once it
+        is gone; None if some of them wait for others, or share cards."""
+        claims = self._claims[node]
+        if any(claim.waits or claim.taken.slots for claim in claims.values()):
+            return None
+        return claims
 
     def capacity(self, node: str) -> Amounts:
         """Return what the node offers when it is empty."""
@@ -191,7 +203,7 @@ class Board:
             known[gone] = self._after(node, claims, gone)
         return known[gone]
 
-    def _after(self, node: str, claims: Mapping[JobKey, Claim], gone: frozenset[JobKey]) -> Left:
+    def _after(self, node: str, claims: Claims, gone: frozenset[JobKey]) -> Left:
         use = _peak(claims, gone)
         free = self._capacity[node] - use.amounts
         if node in self._foreign:
@@ -252,7 +264,7 @@ def _use(claims: Iterable[Claim]) -> _Use:
     return _Use(Amounts(gpus + len(slots), cpus, memory, extended.extended), slots)
 
 
-def _peak(claims: Mapping[JobKey, Claim], without: frozenset[JobKey]) -> _Use:
+def _peak(claims: Claims, without: frozenset[JobKey]) -> _Use:
     staying = {job: claim for job, claim in claims.items() if job not in without}
     if not any(claim.waits for claim in staying.values()):
         return _use(staying.values())

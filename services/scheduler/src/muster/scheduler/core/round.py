@@ -383,7 +383,7 @@ class Round:
         asked = [Asked(role, of_role(role)) for role in job.state.demand.roles if role.replicas]
         exact = exact and not (self.ledger.active or self.stock.active)
         board = self.board
-        return lambda: Tally(asked, rooms, board.free, board.nodes_of, part, exact=exact)
+        return lambda: Tally(asked, rooms, board, part, exact=exact)
 
     def _is_useful(self, job: Listed, one: Candidate, sites: Sites) -> bool:
         """Tell whether the going of a job gives room on a node, or in the tenant's share."""

@@ -9,16 +9,13 @@ nodes, not as the pool has.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
 
 from muster.scheduler.core.amounts import Room
+from muster.scheduler.core.board import Board, Claims
 from muster.scheduler.core.jobs import JobKey
 from muster.scheduler.core.placement import Asked
 from muster.scheduler.core.rooms import Kind, Rooms
-
-Free = Callable[[str, frozenset[JobKey]], Room]
-"""The room on a node once some jobs are gone."""
-
-NodesOf = Callable[[JobKey], Sequence[str]]
 
 Part = Callable[[str], Hashable]
 """The domain of a node, where all workers must be in one."""
@@ -31,19 +28,16 @@ class Tally:
         self,
         asked: Sequence[Asked],
         rooms: Rooms,
-        free: Free,
-        nodes_of: NodesOf,
+        board: Board,
         part: Part | None,
         *,
         exact: bool,
     ) -> None:
-        self._asked, self._rooms = asked, rooms
-        self._free, self._nodes_of, self._part = free, nodes_of, part
+        self._asked, self._rooms, self._board, self._part = asked, rooms, board, part
         self.exact = exact and len(asked) == 1
         self._wanted = tuple(each.role.replicas for each in asked)
         self._counts: dict[Kind, tuple[int, ...]] = {}
-        self._gone: dict[str, frozenset[JobKey]] = {}
-        self._now: dict[str, tuple[int, ...]] = {}
+        self._nodes: dict[str, _Node] = {}
         self._totals: dict[Hashable, list[int]] = {}
         self._enough: set[Hashable] = set()
         for kind, names in rooms.names.items():
@@ -82,25 +76,47 @@ class Tally:
 
     def take(self, job: JobKey) -> None:
         """Count as if a job were gone."""
-        for node in self._nodes_of(job):
-            if node in self._rooms.kinds:
-                self._recount(node, self._gone.get(node, _NOBODY) | {job})
+        for node in self._board.nodes_of(job):
+            there = self._nodes.get(node) or self._look_at(node)
+            if there is not None:
+                there.gone.add(job)
+                self._recount(node, there, job, -1)
 
     def give(self, job: JobKey) -> None:
         """Count a job as there again."""
-        for node in self._nodes_of(job):
-            if node in self._rooms.kinds:
-                self._recount(node, self._gone.get(node, _NOBODY) - {job})
+        for node in self._board.nodes_of(job):
+            there = self._nodes.get(node)
+            if there is not None:
+                there.gone.discard(job)
+                self._recount(node, there, job, 1)
 
-    def _recount(self, node: str, gone: frozenset[JobKey]) -> None:
-        kind = self._rooms.kinds[node]
-        before = self._now.get(node) or self._count(kind)
-        self._gone[node] = gone
-        after = self._count(Kind(self._free(node, gone), kind.gpu_model) if gone else kind)
-        self._now[node] = after
+    def _look_at(self, node: str) -> _Node | None:
+        kind = self._rooms.kinds.get(node)
+        if kind is None:
+            return None
+        there = _Node(kind, self._count(kind), self._board.apart(node), self._board.free(node))
+        self._nodes[node] = there
+        return there
+
+    def _recount(self, node: str, there: _Node, job: JobKey, times: int) -> None:
+        if there.apart is not None:
+            there.free = there.free.less(there.apart[job].taken.amounts, times)
+        else:
+            there.free = self._board.free(node, frozenset(there.gone))
+        kind = Kind(there.free, there.kind.gpu_model) if there.gone else there.kind
+        after, before = self._count(kind), there.counts
         if after != before:
+            there.counts = after
             part = self._part(node) if self._part is not None else None
             self._add(part, [new - old for new, old in zip(after, before, strict=True)])
 
 
-_NOBODY: frozenset[JobKey] = frozenset()
+@dataclass(slots=True)
+class _Node:
+    """A node that somebody was taken from. apart: its claims, where each counts for itself."""
+
+    kind: Kind
+    counts: tuple[int, ...]
+    apart: Claims | None
+    free: Room
+    gone: set[JobKey] = field(default_factory=set)

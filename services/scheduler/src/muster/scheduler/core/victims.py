@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, IntEnum, auto
+from functools import lru_cache
 
 from muster.scheduler.core.minimal import Piece, best_set, price_of
 from muster.scheduler.core.placement import Placed, Shortfall
@@ -92,6 +93,9 @@ EXACT = 12
 TRIES = 4096
 """So many sets are tried for it at most: every set of so many candidates."""
 
+PLACED = 8
+"""So many of the last placements are remembered: a set that is enough is asked about repeatedly."""
+
 
 def find_way(
     candidates: Sequence[Candidate],
@@ -107,6 +111,7 @@ def find_way(
     None if not even all of them are enough. A way of many candidates may be unlawful. counted: how
     to count instead of placing, where that will do; what is found is placed in the end.
     """
+    fits = lru_cache(maxsize=PLACED)(fits)
     order = sorted(candidates, key=lambda one: one.cost)
     victims = [one for one in order if one.exit is not Exit.LEAVES_ANYWAY]
     many = len(victims) > EXACT
