@@ -79,16 +79,37 @@ class Tally:
         for node in self._board.nodes_of(job):
             there = self._nodes.get(node) or self._look_at(node)
             if there is not None:
+                there.free = self._freed(node, there, job)
                 there.gone.add(job)
-                self._recount(node, there, job, -1)
+                self._recount(node, there)
 
     def give(self, job: JobKey) -> None:
         """Count a job as there again."""
         for node in self._board.nodes_of(job):
             there = self._nodes.get(node)
             if there is not None:
+                there.free = self._filled(node, there, job)
                 there.gone.discard(job)
-                self._recount(node, there, job, 1)
+                self._recount(node, there)
+
+    def needs(self, job: JobKey) -> bool:
+        """Tell whether there is not enough without the room of a job that was taken away."""
+        lost: dict[Hashable, list[int]] = {}
+        for node in self._board.nodes_of(job):
+            there = self._nodes.get(node)
+            if there is not None:
+                last = len(there.gone) == 1
+                kind = there.kind if last else there.with_room(self._filled(node, there, job))
+                less = lost.setdefault(self._domain(node), [0] * len(self._wanted))
+                for index, after in enumerate(self._count(kind)):
+                    less[index] += there.counts[index] - after
+        return not any(
+            part not in lost or self._holds_without(part, lost[part]) for part in self._enough
+        )
+
+    def _holds_without(self, part: Hashable, lost: Sequence[int]) -> bool:
+        numbers = zip(self._totals[part], lost, self._wanted, strict=True)
+        return all(total - less >= wanted for total, less, wanted in numbers)
 
     def _look_at(self, node: str) -> _Node | None:
         kind = self._rooms.kinds.get(node)
@@ -98,17 +119,27 @@ class Tally:
         self._nodes[node] = there
         return there
 
-    def _recount(self, node: str, there: _Node, job: JobKey, times: int) -> None:
+    def _freed(self, node: str, there: _Node, job: JobKey) -> Room:
         if there.apart is not None:
-            there.free = there.free.less(there.apart[job].taken.amounts, times)
-        else:
-            there.free = self._board.free(node, frozenset(there.gone))
-        kind = Kind(there.free, there.kind.gpu_model) if there.gone else there.kind
-        after, before = self._count(kind), there.counts
+            return there.free.less(there.apart[job].taken.amounts, -1)
+        return self._board.free(node, frozenset(there.gone | {job}))
+
+    def _filled(self, node: str, there: _Node, job: JobKey) -> Room:
+        if there.apart is not None:
+            return there.free.less(there.apart[job].taken.amounts)
+        return self._board.free(node, frozenset(there.gone - {job}))
+
+    def _recount(self, node: str, there: _Node) -> None:
+        after = self._count(there.with_room(there.free) if there.gone else there.kind)
+        before = there.counts
         if after != before:
             there.counts = after
-            part = self._part(node) if self._part is not None else None
-            self._add(part, [new - old for new, old in zip(after, before, strict=True)])
+            self._add(
+                self._domain(node), [new - old for new, old in zip(after, before, strict=True)]
+            )
+
+    def _domain(self, node: str) -> Hashable:
+        return self._part(node) if self._part is not None else None
 
 
 @dataclass(slots=True)
@@ -120,3 +151,7 @@ class _Node:
     apart: Claims | None
     free: Room
     gone: set[JobKey] = field(default_factory=set)
+
+    def with_room(self, free: Room) -> Kind:
+        """Return its kind with another room."""
+        return Kind(free, self.kind.gpu_model)

@@ -240,10 +240,12 @@ class _Search:
         for key in gone:
             tally.take(key)
         for one in reversed(kept):
-            tally.give(one.key)
+            if tally.needs(one.key):
+                continue
             del gone[one.key]
-            if not tally.enough or not (tally.exact or self._fit_without(gone)):
-                tally.take(one.key)
+            if tally.exact or self._fit_without(gone):
+                tally.give(one.key)
+            else:
                 gone[one.key] = one
         found = [one for one in kept if one.key in gone]
         if tally.exact and not self._fit_without(gone):
