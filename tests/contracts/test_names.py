@@ -165,7 +165,7 @@ def test_a_condition_covers_every_fact_about_its_key_and_nothing_else() -> None:
     )
 
 
-@pytest.mark.parametrize("event", ["epoch", "decided", "summary", "fragments"])
+@pytest.mark.parametrize("event", ["epoch", "decided", "summary", "fragments", "stability"])
 def test_a_fact_about_a_pool_is_conditioned_on_its_own_kind_alone(event: str) -> None:
     key = s.pool_key("p", event)
     assert key.condition == key.subject(event) == f"pools.p.{event}"

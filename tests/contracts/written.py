@@ -22,6 +22,7 @@ from muster.domain.demand import StabilityLevel
 from muster.domain.edges import EDGES
 from muster.domain.evolve import evolve
 from muster.domain.facts import FACTS
+from muster.domain.survival import BandSurvival, Calibration, Chance, Foretold, LevelSurvival
 from tests.domain.making import make
 from tests.domain.stages import stage
 from tests.support.lives import START, Life
@@ -61,6 +62,33 @@ POOL_FACTS: tuple[p.PoolFact, ...] = (
                 free_milli=1500,
                 gang=3,
                 nodes=2,
+            ),
+        ),
+    ),
+    p.StabilityMeasured(
+        levels=(
+            LevelSurvival(level=StabilityLevel.LOW, stays=12),
+            LevelSurvival(
+                level=StabilityLevel.HIGH,
+                bound=0.1,
+                measured=True,
+                stays=99,
+                survive_1h=Chance(chance=0.97, low=0.91, high=0.99, known=80),
+            ),
+        ),
+        bands=(BandSurvival(upto=0.0, stays=99), BandSurvival(above=5.0, stays=12)),
+        calibration=(
+            Calibration(
+                hours=1,
+                known=80,
+                brier=0.05,
+                error=0.02,
+                rows=(
+                    Foretold(
+                        predicted=0.95,
+                        observed=Chance(chance=0.97, low=0.91, high=0.99, known=80),
+                    ),
+                ),
             ),
         ),
     ),

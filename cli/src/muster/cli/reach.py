@@ -25,7 +25,7 @@ from muster.contracts.alarms import LogLines
 from muster.contracts.queries import QueryAnswer
 from muster.contracts.requests import Answer, Request
 from muster.domain.nodes import NodeState
-from muster.domain.pools import FragmentsMeasured, PoolSummary
+from muster.domain.pools import FragmentsMeasured, PoolSummary, StabilityMeasured
 from muster.domain.state import JobState
 from muster.domain.stock import StockChanged
 from muster.domain.tenants import TenantView
@@ -91,6 +91,10 @@ class Reach:
     async def fragments(self, pool: str) -> FragmentsMeasured | None:
         """Return of what use the free room of a pool was when it was last measured."""
         return await self._client.fragments(pool)
+
+    async def stability(self, pool: str) -> StabilityMeasured | None:
+        """Return how long idle jobs keep their places in a pool, as it was measured last."""
+        return await self._client.stability(pool)
 
     async def events(self, filters: Sequence[str]) -> AsyncIterator[Recorded]:
         """Yield the events that there are now, in order."""

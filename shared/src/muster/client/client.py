@@ -27,7 +27,7 @@ from muster.contracts.queries import ExplainJob, FitJob, Priority, Query, QueryA
 from muster.contracts.requests import Answer, Request
 from muster.domain.errors import Permanent, Temporary
 from muster.domain.nodes import NodeState
-from muster.domain.pools import FragmentsMeasured, PoolSummary, RoundDecided
+from muster.domain.pools import FragmentsMeasured, PoolSummary, RoundDecided, StabilityMeasured
 from muster.domain.stock import StockChanged
 from muster.domain.tenants import TenantView
 from muster.log import Recorded, Unreadable
@@ -241,6 +241,12 @@ class MusterClient:
         """Return of what use the free room of a pool was when it was last measured."""
         found = await self._log.last(subjects.pool_key(pool, "fragments"), leader=True)
         measured: FragmentsMeasured | None = found.event.data.detail if found else None
+        return measured
+
+    async def stability(self, pool: str) -> StabilityMeasured | None:
+        """Return how long idle jobs keep their places in a pool; None if nothing is measured."""
+        found = await self._log.last(subjects.pool_key(pool, "stability"), leader=True)
+        measured: StabilityMeasured | None = found.event.data.detail if found else None
         return measured
 
     async def decided(self, pool: str) -> RoundDecided | None:

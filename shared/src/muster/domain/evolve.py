@@ -133,6 +133,7 @@ def _enter_queue(state: JobState, at: datetime, one_shot: bool) -> Changes:
         "outcome": None,
         "launched": False,
         "signalled": False,
+        "outlook": None,
     }
 
 
@@ -165,6 +166,7 @@ def _back_to_entry(state: JobState, at: datetime) -> Changes:
         "launched": False,
         "signalled": False,
         "eviction": None,
+        "outlook": None,
         "deadlines": clocks,
     }
 
@@ -246,6 +248,7 @@ def _scheduled(state: JobState, fact: f.Scheduled, at: datetime) -> Changes:
         "launched": False,
         "signalled": False,
         "not_before": None,
+        "outlook": fact.outlook,
         "reason": None,
         "deadlines": {
             **_keep(state, *_QUEUE_CLOCKS),

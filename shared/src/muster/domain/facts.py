@@ -19,6 +19,7 @@ from muster.domain.phases import Phase
 from muster.domain.reasons import Reason
 from muster.domain.spec import JobSpec
 from muster.domain.state import Wait
+from muster.domain.survival import Outlook
 from muster.domain.violations import Violation
 
 Placement = Mapping[str, tuple[str, ...]]
@@ -76,7 +77,8 @@ class Scheduled(Fact):
     """A node for every worker. grace_s is the longest grace of the victims that it waits for.
 
     cards: for each worker that shares a card, which of its node's shared cards it is on; workers
-    with the same number on the same node share one.
+    with the same number on the same node share one. outlook: of an idle job, how long it is likely
+    to stay.
     """
 
     event: ClassVar[str] = "scheduled"
@@ -84,6 +86,7 @@ class Scheduled(Fact):
     cards: Mapping[str, int] = {}
     waits_for: tuple[Wait, ...] = ()
     grace_s: int = 0
+    outlook: Outlook | None = None
 
 
 class Withdrawal(StrEnum):

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from muster.domain.demand import StabilityLevel
 from muster.domain.model import Frozen, Instant, Token
+from muster.domain.survival import BandSurvival, Calibration, LevelSurvival
 from muster.domain.waiting import Tier
 
 
@@ -105,6 +106,20 @@ class FragmentsMeasured(PoolFact):
     free_milli: int
     fragmented_milli: int
     rows: tuple[FragmentRow, ...] = ()
+
+
+class StabilityMeasured(PoolFact):
+    """How long idle jobs keep their places, by stability level and by the risk of the place.
+
+    levels: `low` first; their bounds are in force from here on. bands: the least risk first.
+    calibration: of what jobs were told when they were placed, by hours; empty = too little is
+    known.
+    """
+
+    event: ClassVar[str] = "stability"
+    levels: tuple[LevelSurvival, ...]
+    bands: tuple[BandSurvival, ...] = ()
+    calibration: tuple[Calibration, ...] = ()
 
 
 POOL_FACTS: dict[str, type[PoolFact]] = {fact.event: fact for fact in PoolFact.__subclasses__()}

@@ -12,6 +12,7 @@ from muster.domain.model import Frozen, Instant, Token
 from muster.domain.phases import PARKED, TERMINAL, Phase, Shown
 from muster.domain.progress import Progress
 from muster.domain.reasons import Reason, ReasonCode
+from muster.domain.survival import Outlook
 
 KNOWN_REQUESTS = 32
 """How many request ids a state remembers, so that a request told twice is carried out once."""
@@ -78,6 +79,7 @@ class JobState(Frozen):
     cards: worker -> shared card of its node, for workers that share one; as long as held.
     launched: `launching` is on the log for this attempt. signalled: so is a stop signal.
     progress: what its output has told of its steps; None while it has told nothing.
+    outlook: of an idle job, how long it was likely to stay when it was placed; until it queues.
     """
 
     tenant: Token
@@ -111,6 +113,7 @@ class JobState(Frozen):
     avoid: tuple[str, ...] = ()
     reason: Reason | None = None
     progress: Progress | None = None
+    outlook: Outlook | None = None
     requests: tuple[str, ...] = ()
     archived: bool = False
 

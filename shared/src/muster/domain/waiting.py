@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from muster.domain.model import Frozen, Instant, Token
 from muster.domain.phases import Phase
+from muster.domain.survival import Outlook
 
 
 class Tier(StrEnum):
@@ -189,7 +190,8 @@ class Fit(Frozen):
 
     gpu_milli: thousandths of shared GPUs beside the whole ones.
     wait_s: seconds until those who leave for it must be gone; 0 = it starts at once.
-    explanation: why not, where it is not placed.
+    explanation: why not, where it is not placed. outlook: of an idle job, how long it is likely to
+    stay.
     """
 
     outcome: FitOutcome
@@ -201,3 +203,4 @@ class Fit(Frozen):
     leaving: tuple[str, ...] = ()
     wait_s: int = 0
     explanation: Explanation | None = None
+    outlook: Outlook | None = None

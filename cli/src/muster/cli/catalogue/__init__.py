@@ -16,6 +16,7 @@ from muster.cli.catalogue.jobs import JOBS
 from muster.cli.catalogue.plan import PLAN
 from muster.cli.catalogue.replay import REPLAY
 from muster.cli.catalogue.simulation import SIMULATION
+from muster.cli.catalogue.stability import STABILITY
 from muster.cli.catalogue.stack import STACK
 from muster.cli.catalogue.usage import USAGE
 
@@ -31,6 +32,7 @@ _PARTS: tuple[Mapping[str, tuple[str, str]], ...] = (
     SIMULATION,
     REPLAY,
     USAGE,
+    STABILITY,
 )
 
 TEXTS: Mapping[str, tuple[str, str]] = {key: pair for part in _PARTS for key, pair in part.items()}

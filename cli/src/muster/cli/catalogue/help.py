@@ -126,8 +126,13 @@ HELP: dict[str, tuple[str, str]] = {
     "argument.tenant.some": ("Only this tenant; default: all.", "仅该租户；默认全部。"),
     "argument.nodes": ("Names of nodes.", "节点名称。"),
     "help.fragments": (
-        "Show for each shape of worker what is free and how many fit now.",
-        "按 Worker 规格显示空闲资源以及当前可容纳的数量。",
+        "Show for each shape of worker what is free and how many fit now; how long idle jobs "
+        "keep their places.",
+        "按 Worker 规格显示空闲资源以及当前可容纳的数量，以及闲时任务保留位置的概率。",
+    ),
+    "option.calibration": (
+        "Show chances by risk, and those told when jobs were placed against what came.",
+        "按风险显示概率，并将放置时给出的概率与实际结果对比。",
     ),
     "help.stock": (
         "Show what of spot capacity can be had now, by zone and GPU model.",

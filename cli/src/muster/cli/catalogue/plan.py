@@ -42,6 +42,7 @@ PLAN: dict[str, tuple[str, str]] = {
         "it starts when {jobs} has left, within {span}",
         "待 {jobs} 离开后启动，最长 {span}",
     ),
+    "plan.outlook": ("it is an idle job: {outlook}", "闲时任务：{outlook}"),
     "plan.estimate": ("estimate: {when}", "预计：{when}"),
     "plan.basis": (
         "based on: log position {position} of pool {pool} at {at}, round {round}",

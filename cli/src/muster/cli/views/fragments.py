@@ -9,7 +9,7 @@ from rich.text import Text
 
 from muster.cli.output import row, table
 from muster.cli.texts import say
-from muster.domain.pools import FragmentRow, FragmentsMeasured
+from muster.domain.pools import FragmentRow, FragmentsMeasured, StabilityMeasured
 
 CARD = 1000
 
@@ -52,6 +52,9 @@ def fragments_line(pool: str, found: FragmentsMeasured) -> str:
     )
 
 
-def fragments_document(pool: str, found: FragmentsMeasured) -> dict[str, Any]:
-    """Return a pool's fragments for JSON."""
-    return {"pool": pool} | found.model_dump(mode="json")
+def fragments_document(
+    pool: str, found: FragmentsMeasured, stability: StabilityMeasured | None = None
+) -> dict[str, Any]:
+    """Return a pool's fragments for JSON. stability: null where nothing is measured."""
+    measured = stability.model_dump(mode="json") if stability else None
+    return {"pool": pool} | found.model_dump(mode="json") | {"stability": measured}

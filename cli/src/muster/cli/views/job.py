@@ -12,6 +12,7 @@ from rich.text import Text
 
 from muster.cli.texts import say
 from muster.cli.views.jobs import gang, job_document
+from muster.cli.views.stability import outlook_text
 from muster.cli.views.states import reason_text, shown
 from muster.cli.views.timeline import event_document, timeline
 from muster.cli.words import between, moment, plain
@@ -42,6 +43,8 @@ def facts(state: JobState, now: datetime, why: str = "") -> Iterator[tuple[str, 
     yield say("show.gang"), f"{gang(state.demand)}, {say('show.pool', pool=state.pool)}"
     yield from _wishes(state.demand)
     yield say("show.counts"), _counts(state)
+    if state.outlook is not None:
+        yield say("show.outlook"), outlook_text(state.outlook)
     yield from _progress(state.progress, now)
     for kind, at in sorted(state.deadlines.items(), key=lambda pair: pair[1]):
         if counts(kind, state):

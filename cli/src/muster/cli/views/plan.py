@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text
 
 from muster.cli.texts import language, say
+from muster.cli.views.stability import outlook_text
 from muster.cli.words import clock, plain, span
 from muster.contracts.queries import QueryAnswer
 from muster.domain.phases import Phase
@@ -108,6 +109,8 @@ def _placed_lines(fit: Fit) -> Iterator[Text]:
         yield Text(say("plan.more_victims", count=len(fit.victims) - MOST_VICTIMS), "magenta")
     if fit.wait_s or fit.leaving:
         yield Text(say("plan.wait", span=span(fit.wait_s), jobs=", ".join(fit.leaving)))
+    if fit.outlook is not None:
+        yield Text(say("plan.outlook", outlook=outlook_text(fit.outlook)))
 
 
 def _workers(names: Sequence[str]) -> str:

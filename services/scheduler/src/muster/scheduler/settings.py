@@ -11,6 +11,7 @@ from muster.domain.model import Token
 from muster.scheduler.core.policy import Order, Policy
 
 PlacementPolicy = Literal["default", "fgd", "best_fit", "first_fit"]
+StabilityBounds = Literal["measured", "fixed"]
 
 
 class SchedulerSettings(BaseSettings):
@@ -34,6 +35,9 @@ class SchedulerSettings(BaseSettings):
     pool_placement: by pool, where another way is wanted ({"pool": "fgd"}). levels: keys of node
     labels from coarse to fine (["zone", "switch"]): gangs are kept together at the finest that
     holds them.
+    stability: bounds of the risk of idle jobs' levels: measured, or fixed where they are assumed to
+    be right; medium_survives, high_survives: what levels promise, the chance of keeping a place
+    for an hour.
     """
 
     model_config = SettingsConfigDict(env_prefix="MUSTER_SCHEDULER_", extra="forbid", frozen=True)
@@ -57,6 +61,9 @@ class SchedulerSettings(BaseSettings):
     placement: PlacementPolicy = "default"
     pool_placement: dict[Token, PlacementPolicy] = {}
     levels: tuple[str, ...] = ()
+    stability: StabilityBounds = "measured"
+    medium_survives: float = Field(default=0.8, gt=0, lt=1)
+    high_survives: float = Field(default=0.95, gt=0, lt=1)
 
     @property
     def policy(self) -> Policy:
@@ -75,4 +82,7 @@ class SchedulerSettings(BaseSettings):
             placement=self.placement,
             pool_placement=tuple(sorted(self.pool_placement.items())),
             levels=self.levels,
+            stability=self.stability,
+            medium_survives=self.medium_survives,
+            high_survives=self.high_survives,
         )

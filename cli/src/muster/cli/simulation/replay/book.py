@@ -16,7 +16,7 @@ from muster.contracts.subjects import pool_key
 from muster.domain.edges import Owner
 from muster.domain.facts import Fact
 from muster.domain.nodes import NodeFact, NodeState
-from muster.domain.pools import RoundDecided
+from muster.domain.pools import PoolFact
 from muster.domain.state import JobState
 from muster.log import Append, Recorded, nothing
 from muster.log.memory import MemoryLog, Store
@@ -135,11 +135,11 @@ class Book:
             hear(change)
         return recorded.node
 
-    def decided(self, record: RoundDecided) -> None:
-        """Enter the record of a round."""
+    def say(self, fact: PoolFact) -> None:
+        """Enter what the scheduler says of the pool: the record of a round, for one."""
         pen = self._pens[Owner.SCHEDULER]
-        basis = nothing(pool_key(POOL, record.event))
-        self.fold.note_fact(self._recorded(pen.about_pool(POOL, record, basis)))
+        basis = nothing(pool_key(POOL, fact.event))
+        self.fold.note_fact(self._recorded(pen.about_pool(POOL, fact, basis)))
 
     def _recorded(self, append: Append) -> Recorded:
         self.events += 1

@@ -88,4 +88,6 @@ def _resource(row: Row, kind: ResourceClass) -> dict[str, Any]:
     }
     if kind is not ResourceClass.IDLE and row.priority is not None:
         resource["priority"] = row.priority
+    if row.stability_level is not None:
+        resource["stability_level"] = row.stability_level
     return resource

@@ -16,6 +16,7 @@ from muster.scheduler.core.policy import Policy
 from muster.scheduler.core.snapshot import JobKey
 from muster.scheduler.core.verdicts import Plan
 from muster.scheduler.cycle.batch import MAX_MESSAGES, build
+from muster.scheduler.cycle.summary import JUDGE_EVERY_S, judged
 
 EPOCH = 1
 
@@ -31,6 +32,7 @@ class Rounds:
         self._set_aside: dict[JobKey, int] = {}
         self._last_at: datetime | None = None
         self._next_at: datetime | None = None
+        self._judge_at = book.clock.now() + timedelta(seconds=JUDGE_EVERY_S)
         self.made: Plan | None = None
         self.count = 0
         self.refused = Counter[str]()
@@ -70,6 +72,7 @@ class Rounds:
         self._news, self._last_at = False, now
         self.count += 1
         aside = self._aside()
+        self._judge(now)
         made = plan(book.fold.snapshot(now, book.events, self._cursor, aside), self._policy)
         self.made, self._cursor, self._next_at = made, made.cursor, made.next_at
         batch = build(made, book.fold, book.pen(Owner.SCHEDULER), EPOCH, MAX_MESSAGES)
@@ -81,9 +84,17 @@ class Rounds:
                 self.refused[job[1]] += 1
         for append in batch.appends:
             book.take(append)
-        book.decided(batch.record)
+        book.say(batch.record)
         self._news = self._news or len(batch.moves) < len(made.moves)
         return bool(batch.moves)
+
+    def _judge(self, now: datetime) -> None:
+        """Tell now and then how long idle jobs keep their places, as a leader does."""
+        if now < self._judge_at:
+            return
+        self._judge_at = now + timedelta(seconds=JUDGE_EVERY_S)
+        if (found := judged(self._book.fold, now, self._policy)) is not None:
+            self._book.say(found)
 
     def _aside(self) -> frozenset[JobKey]:
         heads = {job: last.head for job, last in self._book.jobs.items()} if self._set_aside else {}

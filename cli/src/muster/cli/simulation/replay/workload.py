@@ -12,6 +12,7 @@ from pathlib import Path
 
 from muster.cli.errors import CliError
 from muster.cli.simulation.replay.tables import Faults, Line, Table
+from muster.domain.demand import StabilityLevel
 from muster.domain.nodes import NodeShape
 
 JOBS_FILE, NODES_FILE = "jobs.csv", "nodes.csv"
@@ -24,7 +25,15 @@ PLENTY_CPUS, PLENTY_MIB = 1_000_000.0, 1 << 40
 """Of a node whose CPU cores or memory the file does not give: they never run short."""
 
 _JOB = ("job_id", "submit_s", "duration_s", "workers", "gpus_per_worker")
-_JOB_MORE = ("cpu_per_worker", "mem_mib_per_worker", "gpu_model", "qos", "priority", "final_state")
+_JOB_MORE = (
+    "cpu_per_worker",
+    "mem_mib_per_worker",
+    "gpu_model",
+    "qos",
+    "priority",
+    "stability_level",
+    "final_state",
+)
 _NODE = ("node", "gpu_model", "gpus")
 _NODE_MORE = ("cpu", "mem_mib", "spot", "zone")
 _YES = {"1": True, "yes": True, "true": True, "0": False, "no": False, "false": False}
@@ -51,6 +60,7 @@ class Row:
     gpu_model: str | None = None
     qos: str = "on_demand"
     priority: int | None = None
+    stability_level: str | None = None
 
     @property
     def gpu_count(self) -> float:
@@ -141,8 +151,11 @@ def _row(line: Line, number: int, cut: Cut) -> Row:
         gpu_model=line.text("gpu_model") or None,
         qos=line.one_of("qos", {name: name for name in CLASSES}, "on_demand"),
         priority=_priority(line),
+        stability_level=_level(line),
     )
-    return replace(row, qos="on_demand", priority=None) if cut.one_class else row
+    if cut.one_class:
+        return replace(row, qos="on_demand", priority=None, stability_level=None)
+    return row
 
 
 def _gpus(line: Line) -> tuple[int, int]:
@@ -160,6 +173,11 @@ def _gpus(line: Line) -> tuple[int, int]:
 def _priority(line: Line) -> int | None:
     """Traces count from 0, Muster from 1: the order is what matters."""
     return line.whole_in("priority", 0, 98, 0) + 1 if line.text("priority") else None
+
+
+def _level(line: Line) -> str | None:
+    known: dict[str, str | None] = {level.value: level.value for level in StabilityLevel}
+    return line.one_of("stability_level", known, None)
 
 
 # --- nodes -------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from muster.domain.nodes import NodeState
-from muster.domain.pools import EpochTaken, PoolFact, PoolSummary, RoundDecided
+from muster.domain.pools import EpochTaken, PoolFact, PoolSummary, RoundDecided, StabilityMeasured
 from muster.domain.state import JobState
 from muster.domain.stock import StockChanged, StockFact
 from muster.domain.tenants import TenantFact, TenantView
@@ -48,6 +48,7 @@ class SeenPool:
     epoch: EpochTaken | None = None
     decided: RoundDecided | None = None
     summary: PoolSummary | None = None
+    stability: StabilityMeasured | None = None
 
 
 @dataclass(slots=True)
@@ -87,6 +88,8 @@ class View:
                 known = replace(known, decided=fact)
             case PoolSummary():
                 known = replace(known, summary=fact)
+            case StabilityMeasured():
+                known = replace(known, stability=fact)
         self.pools[pool] = known
 
     def see_stock(self, subject: str, fact: StockFact) -> None:

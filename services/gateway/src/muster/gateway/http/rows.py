@@ -168,6 +168,7 @@ class PoolRow(BaseModel):
     """A pool. fragments: GPU model -> free GPUs -> how many schedulable nodes have just so many.
 
     gpus_shut: unused GPUs of nodes that take no new work, by what shuts them; not part of free.
+    stability: how long idle jobs keep their places there, as it was measured last.
     """
 
     pool: str
@@ -182,6 +183,7 @@ class PoolRow(BaseModel):
     jobs: Mapping[Phase, int]
     decided: dict[str, Any] | None
     summary: dict[str, Any] | None
+    stability: dict[str, Any] | None = None
 
 
 class Pools(BaseModel):
@@ -328,6 +330,7 @@ def pool_row(pool: Pool) -> PoolRow:
         jobs=use.jobs,
         decided=_dumped(said.decided) if said else None,
         summary=_dumped(said.summary) if said else None,
+        stability=_dumped(said.stability) if said else None,
     )
 
 

@@ -247,6 +247,10 @@ class Register:
         """Tell whether a job holds something."""
         return key in self._holding
 
+    def holding(self) -> Iterable[Listed]:
+        """Return the jobs that hold something."""
+        return self._holding.values()
+
     def book(self) -> Book:
         """Return how things stand."""
         lines = {key: Line(key, order.give()) for key, order in self._lines.items()}

@@ -77,6 +77,7 @@ def fit_of(
         victims=tuple(_victims(made, move, job)),
         leaving=tuple(sorted(wait.job for wait in scheduled.waits_for)),
         wait_s=scheduled.grace_s if scheduled.waits_for else 0,
+        outlook=scheduled.outlook,
     )
 
 

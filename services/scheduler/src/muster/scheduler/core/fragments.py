@@ -16,6 +16,7 @@ from muster.scheduler.core.market import Asked, counted, market_of
 from muster.scheduler.core.rooms import Kind
 from muster.scheduler.core.scoring import Fragments, Market
 from muster.scheduler.core.stability import allows, risks
+from muster.scheduler.core.steadiness import Bounds, bounds
 from muster.scheduler.core.verdicts import Plan
 
 MOST_SHAPES = 12
@@ -35,7 +36,7 @@ def measure(made: Plan) -> FragmentsMeasured:
     return FragmentsMeasured(
         free_milli=sum(kind.free.milli * size for kind, size in sizes.items()),
         fragmented_milli=round(unused),
-        rows=tuple(_rows(popular, sizes, market)),
+        rows=tuple(_rows(popular, sizes, market, bounds(made.snapshot.stability))),
     )
 
 
@@ -58,13 +59,15 @@ _ANY = Demand(type=JobType.PYTORCH, resource_class=ResourceClass.RESERVED, roles
 """A job that tolerates nothing."""
 
 
-def _rows(shapes: list[Asked], sizes: Mapping[Kind, int], market: Market) -> Iterator[FragmentRow]:
+def _rows(
+    shapes: list[Asked], sizes: Mapping[Kind, int], market: Market, within: Bounds
+) -> Iterator[FragmentRow]:
     risk = risks(sizes, market)
     for shape in shapes:
         need, models = shape
         serving = [k for k in sizes if models is None or k.gpu_model in models]
         for level in StabilityLevel:
-            kinds = [kind for kind in serving if allows(level, risk[kind])]
+            kinds = [kind for kind in serving if allows(within[level], risk[kind])]
             fits = {kind: min(kind.free.holds(need), ENDLESS >> 20) for kind in kinds}
             yield FragmentRow(
                 gpus=need.gpus,

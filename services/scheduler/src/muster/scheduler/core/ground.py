@@ -5,12 +5,12 @@ The one place where the doors of a line are decided. Knows the board; moves noth
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 
 from muster.domain.demand import ResourceClass, StabilityLevel
 from muster.domain.nodes import NodeState
 from muster.domain.state import JobState
+from muster.domain.survival import Outlook
 from muster.scheduler.core.amounts import NOTHING, Room, room
 from muster.scheduler.core.board import NOBODY, Board
 from muster.scheduler.core.doors import second_choice, shut
@@ -22,7 +22,9 @@ from muster.scheduler.core.rank import Level
 from muster.scheduler.core.rooms import Kind, Moved, Sites
 from muster.scheduler.core.selections import Wanted
 from muster.scheduler.core.snapshot import Snapshot
-from muster.scheduler.core.stability import BOUNDS, allows, risks
+from muster.scheduler.core.stability import allows, risks
+from muster.scheduler.core.stays import level_of
+from muster.scheduler.core.steadiness import bounds, outlook
 
 
 class Ground:
@@ -32,7 +34,9 @@ class Ground:
         self._memory, self._board, self._policy = memory, board, policy
         self._snapshot = snapshot
         self._selections = memory.selections
+        self._bounds = bounds(snapshot.stability)
         self._steady: dict[StabilityLevel, frozenset[str]] = {}
+        self._risk: Mapping[str, float] | None = None
         self._before = self._selections.looks
         self._looks = 0
         self.fitting = Fitting(memory.nodes, policy, snapshot, self._selections)
@@ -76,22 +80,34 @@ class Ground:
     def _steady_for(self, state: JobState) -> frozenset[str] | None:
         """Return the nodes that are steady enough for an idle job, as they are when a round first
         asks; None = all."""
-        level = state.demand.stability_level
-        idle = state.demand.resource_class is ResourceClass.IDLE
-        if not idle or level is None or BOUNDS[level] is None:
+        if state.demand.resource_class is not ResourceClass.IDLE:
+            return None
+        level = level_of(state)
+        bound = self._bounds[level]
+        if bound is None:
             return None
         if level not in self._steady:
-            nodes = self._memory.nodes.items()
-            kinds = {
-                name: Kind(self._board.free(name), node.shape.gpu_model)
-                for name, node in nodes
-                if node.schedulable
-            }
-            self._looks += len(kinds)
-            by_kind = risks(Counter(kinds.values()), self._memory.market)
-            names = (name for name, kind in kinds.items() if allows(level, by_kind[kind]))
-            self._steady[level] = frozenset(names)
+            risk = self._risks()
+            self._steady[level] = frozenset(n for n, value in risk.items() if allows(bound, value))
         return self._steady[level]
+
+    def _risks(self) -> Mapping[str, float]:
+        """Return the risk of each node that takes new work, as it is when a round first asks."""
+        if self._risk is None:
+            wanted = Wanted(("risk",), lambda node: node.schedulable, self._board.free)
+            rooms = self._selections.get(wanted).every
+            sizes = {kind: len(names) for kind, names in rooms.names.items()}
+            by_kind = risks(sizes, self._memory.market)
+            self._risk = {name: by_kind[kind] for name, kind in rooms.kinds.items()}
+        return self._risk
+
+    def outlook(self, state: JobState, nodes: Iterable[str]) -> Outlook | None:
+        """Return how long an idle job is likely to stay on nodes; None for other jobs."""
+        if state.demand.resource_class is not ResourceClass.IDLE:
+            return None
+        risk = max((self._risks().get(node, 0.0) for node in nodes), default=0.0)
+        told = self._snapshot.stability
+        return outlook(told, level_of(state), risk, self._snapshot.now)
 
     def at_best(self, state: JobState, top: Level, leaving: Container[JobKey]) -> Sites:
         """Return the nodes as they would be if all were gone who leave or may be sent off, up to

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from muster.domain.demand import ResourceClass
+from muster.domain.demand import ResourceClass, StabilityLevel
 
 
 class Order(StrEnum):
@@ -40,6 +40,10 @@ class Policy:
     where another way is wanted. levels: keys of node
     labels from coarse to fine; a gang is kept inside one domain of the finest that holds it.
 
+    stability: where the bounds of stability levels are: measured = where stays have shown that the
+    promise is kept, fixed = where they are assumed to be right. medium_survives, high_survives:
+    what is promised, the chance of keeping a place for an hour.
+
     on_spot: classes that may use nodes of spot capacity; a guaranteed job never does.
     max_decisions: events of one round. max_attempts: different shapes tried against the nodes.
     max_searches: searches for victims. max_looks: nodes looked at, equal ones counted once; about
@@ -56,6 +60,9 @@ class Policy:
     cool_down_s: int = 0
     cycle_window_s: int = 3600
     max_evictions_per_minute: int = 200
+    stability: str = "measured"
+    medium_survives: float = 0.8
+    high_survives: float = 0.95
     on_spot: frozenset[ResourceClass] = frozenset({ResourceClass.SPOT, ResourceClass.IDLE})
     placement: str = "default"
     pool_placement: tuple[tuple[str, str], ...] = ()
@@ -70,3 +77,13 @@ class Policy:
     def placement_in(self, pool: str) -> str:
         """Return how nodes are chosen in a pool."""
         return dict(self.pool_placement).get(pool, self.placement)
+
+    def promised(self, level: StabilityLevel) -> float | None:
+        """Return the chance of keeping a place for an hour that a level promises; None = none."""
+        match level:
+            case StabilityLevel.LOW:
+                return None
+            case StabilityLevel.MEDIUM:
+                return self.medium_survives
+            case StabilityLevel.HIGH:
+                return self.high_survives

@@ -430,6 +430,7 @@ class Round:
             cards=cards,
             waits_for=waits,
             grace_s=max((parting.seconds for parting in partings), default=0),
+            outlook=self.ground.outlook(job.state, placement),
         )
         self.decide(*decisions, Decision(job.key, scheduled))
         self.board.claim(job.key, claim_on(placement, job.state.demand, cards), keys)

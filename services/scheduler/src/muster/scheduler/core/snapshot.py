@@ -11,6 +11,7 @@ from muster.domain.causes import EvictionCause
 from muster.domain.demand import ResourceClass
 from muster.domain.nodes import NodeState
 from muster.domain.phases import Phase
+from muster.domain.pools import StabilityMeasured
 from muster.domain.state import DeadlineKind, JobState
 from muster.domain.stock import StockChanged
 from muster.domain.tenants import TenantView
@@ -66,6 +67,7 @@ class Snapshot:
     set_aside: jobs about which a decision could not be written: counted, and left alone.
     tenants: what is recorded of their shares and block lists. evictions: for the sake of others,
     in this pool, the newest last; how far back, the fold decides.
+    stability: what was told last of how long idle jobs keep their places.
     """
 
     pool: str
@@ -80,6 +82,7 @@ class Snapshot:
     tenants: Mapping[str, TenantView] = field(default_factory=dict)
     evictions: tuple[Eviction, ...] = ()
     stock: tuple[StockChanged, ...] = ()
+    stability: StabilityMeasured | None = None
 
     memory: Memory | None = field(default=None, compare=False, repr=False)
     book: Book = field(init=False, repr=False)

@@ -21,7 +21,8 @@ BOUNDS: Mapping[StabilityLevel, float | None] = {
     StabilityLevel.MEDIUM: 0.5,
     StabilityLevel.HIGH: 0.1,
 }
-"""The largest risk that a node may have for an idle job of a level: the higher, the less."""
+"""The largest risk that a node may have for an idle job of a level: the higher, the less. Assumed
+to be right until measurements say better (`steadiness`)."""
 
 
 def risks(sizes: Mapping[Kind, int], market: Market) -> dict[Kind, float]:
@@ -39,7 +40,6 @@ def risks(sizes: Mapping[Kind, int], market: Market) -> dict[Kind, float]:
     return found
 
 
-def allows(level: StabilityLevel | None, risk: float) -> bool:
-    """Tell whether an idle job of a level may use a node of this risk."""
-    bound = BOUNDS[level] if level is not None else None
+def allows(bound: float | None, risk: float) -> bool:
+    """Tell whether an idle job whose level has this bound may use a node of this risk."""
     return bound is None or risk <= bound

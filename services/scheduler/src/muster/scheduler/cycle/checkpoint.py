@@ -21,14 +21,17 @@ import structlog
 from muster.contracts import subjects
 from muster.contracts.events import read_event
 from muster.domain.causes import EvictionCause
+from muster.domain.demand import StabilityLevel
 from muster.domain.errors import Permanent
+from muster.domain.survival import Outlook
 from muster.log import EventLog, Recorded
 from muster.scheduler.core.runtimes import Histogram, Kind, Runtimes
 from muster.scheduler.core.snapshot import Eviction
+from muster.scheduler.core.stays import Stay
 from muster.scheduler.cycle.fold import Fold
 from muster.scheduler.cycle.kept import Written, written
 
-FORMAT = 2
+FORMAT = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,7 @@ def _content(fold: Fold, last: Recorded, position: int) -> dict[str, Any]:
         "evictions": {
             name: [_eviction(one) for one in pool.evictions] for name, pool in fold.pools.items()
         },
+        "stays": {name: [_stay(one) for one in pool.stays] for name, pool in fold.pools.items()},
     }
 
 
@@ -81,6 +85,17 @@ def _eviction(one: Eviction) -> list[Any]:
 def _evicted(item: Sequence[Any]) -> Eviction:
     at, tenant, job, by, cause, void = item
     return Eviction(datetime.fromisoformat(at), (tenant, job), by, EvictionCause(cause), void)
+
+
+def _stay(one: Stay) -> list[Any]:
+    return [one.level.value, one.outlook.model_dump(mode="json"), one.ended.isoformat(), one.lost]
+
+
+def _stayed(item: Sequence[Any]) -> Stay:
+    level, outlook, ended, lost = item
+    return Stay(
+        StabilityLevel(level), Outlook.model_validate(outlook), datetime.fromisoformat(ended), lost
+    )
 
 
 def _packed(one: Written, stay: int | None) -> dict[str, Any]:
@@ -163,6 +178,8 @@ def _fold(
         pool.runtimes = unpacked(content["runtimes"].get(name, ()))
         pool.evictions.clear()
         pool.evictions.extend(_evicted(item) for item in content["evictions"].get(name, ()))
+        for item in content["stays"].get(name, ()):
+            pool.stays.add(_stayed(item))
     fold.last = last
     return fold
 

@@ -15,7 +15,13 @@ from muster.contracts.events import JobData, NodeData, TenantData
 from muster.domain.edges import Owner
 from muster.domain.facts import Preempted, Prioritised, RunTimedOut, Succeeded
 from muster.domain.phases import Phase
-from muster.domain.pools import EpochTaken, FragmentsMeasured, PoolSummary, RoundDecided
+from muster.domain.pools import (
+    EpochTaken,
+    FragmentsMeasured,
+    PoolSummary,
+    RoundDecided,
+    StabilityMeasured,
+)
 from muster.domain.stock import StockChanged
 from muster.domain.tenants import TenantView
 from muster.log import Recorded, Unreadable
@@ -24,6 +30,8 @@ from muster.scheduler.core.jobs import JobKey, key_of, line_of
 from muster.scheduler.core.memory import Memory
 from muster.scheduler.core.runtimes import UNTAUGHT, Runtimes
 from muster.scheduler.core.snapshot import Eviction, LastRound, Snapshot
+from muster.scheduler.core.stays import Stay, Stays, ended, stay_of
+from muster.scheduler.core.steadiness import bounds
 from muster.scheduler.cycle.kept import Kept, Shelf, Written, written
 
 EVICTIONS = 10_000
@@ -49,11 +57,25 @@ class PoolFold:
     summary: Recorded | None = None
     stock: dict[str, Recorded] = field(default_factory=dict)
     fragments: Recorded | None = None
+    stability: Recorded | None = None
     tenants: dict[str, TenantView] = field(default_factory=dict)
     evictions: deque[Eviction] = field(default_factory=lambda: deque(maxlen=EVICTIONS))
     version: int = 0
     sign: int = 0
     runtimes: Runtimes = UNTAUGHT
+    stays: Stays = field(default_factory=Stays)
+
+    @property
+    def told_stability(self) -> StabilityMeasured | None:
+        """Return what was told last of how long idle jobs keep their places."""
+        detail = self.stability.event.data.detail if self.stability else None
+        assert detail is None or isinstance(detail, StabilityMeasured)
+        return detail
+
+    def stays_at(self, now: datetime) -> list[Stay]:
+        """Return the stays of idle jobs that count now, those that go on too."""
+        going = (stay_of(listed.state, now) for listed in self.register.holding())
+        return self.stays.at(now, (stay for stay in going if stay))
 
     @property
     def last_round(self) -> RoundDecided | None:
@@ -82,6 +104,7 @@ class PoolFold:
             evictions=tuple(self.evictions),
             memory=self.memory,
             stock=tuple(self.stock[item].event.data.detail for item in sorted(self.stock)),
+            stability=self.told_stability,
         )
 
     def note_job(self, recorded: Recorded, stay: int | None = None) -> None:
@@ -92,7 +115,7 @@ class PoolFold:
         self._forget(before)
         self.version += 1
         if stay is None:
-            self._learn(recorded)
+            self._learn(recorded, before if held_before else None)
         match recorded.event.data.detail:
             case Preempted(by=str(by), cause=cause):
                 self.evictions.append(Eviction(recorded.event.time, key, by, cause))
@@ -150,7 +173,12 @@ class PoolFold:
             if which(one) and not one.void:
                 self.evictions[index] = replace(one, void=True)
 
-    def _learn(self, recorded: Recorded) -> None:
+    def _learn(self, recorded: Recorded, before: Kept | None) -> None:
+        """Learn from the end of a job, and from that of its stay. before: where it held nodes."""
+        if before is not None and before.recorded.job.outlook is not None:
+            fact, state = recorded.event.data.detail, before.recorded.job
+            if stay := ended(state, recorded.job, fact, recorded.event.time):
+                self.stays.add(stay)
         began = recorded.job.started_at
         if began is not None and isinstance(recorded.event.data.detail, Succeeded | RunTimedOut):
             seconds = (recorded.at - began).total_seconds()
@@ -162,7 +190,7 @@ class PoolFold:
         self.version += 1
 
     def note_fact(self, recorded: Recorded) -> None:
-        """Take in an event about the pool itself. Only one about stock changes a plan."""
+        """Take in an event about the pool itself. Only stock and bounds change a plan."""
         match recorded.event.data.detail:
             case EpochTaken():
                 self.epoch, self.epoch_head = recorded, recorded.head
@@ -175,6 +203,14 @@ class PoolFold:
                 self.version += 1
             case FragmentsMeasured():
                 self.fragments = recorded
+            case StabilityMeasured():
+                self._note_stability(recorded)
+
+    def _note_stability(self, recorded: Recorded) -> None:
+        before = bounds(self.told_stability)
+        self.stability = recorded
+        if bounds(self.told_stability) != before:
+            self.version += 1
 
 
 _SCHEDULER = f"muster/{Owner.SCHEDULER}"
@@ -257,6 +293,7 @@ class Fold:
                 fold.decided,
                 fold.summary,
                 fold.fragments,
+                fold.stability,
                 *fold.nodes.values(),
                 *fold.stock.values(),
             )

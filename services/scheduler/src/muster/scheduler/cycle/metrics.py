@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from prometheus_client import Counter, Gauge, Histogram
 
-from muster.domain.pools import FragmentsMeasured
+from muster.domain.pools import FragmentsMeasured, StabilityMeasured
 from muster.scheduler.core.verdicts import Move, Plan
 
 
@@ -35,6 +35,16 @@ UNREACHED = Gauge("muster_scheduler_unreached", "Of these, not reached by the ro
 FREE = Gauge("muster_scheduler_free_gpus", "Free GPUs on nodes that take new work", ["pool"])
 FRAGMENTED = Gauge(
     "muster_scheduler_fragmented_gpus", "Of these, what the usual shapes cannot use", ["pool"]
+)
+SURVIVES = Gauge(
+    "muster_scheduler_idle_survives",
+    "Measured chance of an idle job of a level to keep its place for so many hours",
+    ["pool", "level", "hours"],
+)
+RISK_BOUND = Gauge(
+    "muster_scheduler_risk_bound",
+    "Largest risk that a node may have for idle jobs of a level that has a bound",
+    ["pool", "level"],
 )
 LEADS = Gauge("muster_scheduler_leads", "1 while this process decides in the pool", ["pool"])
 
@@ -73,6 +83,15 @@ class Meter:
         """Note the fragments of the pool."""
         self._free.set(found.free_milli / 1000)
         self._fragmented.set(found.fragmented_milli / 1000)
+
+    def judged(self, found: StabilityMeasured) -> None:
+        """Note how long idle jobs keep their places; what is not known is not told."""
+        for one in found.levels:
+            for hours, chance in (("1", one.survive_1h), ("6", one.survive_6h)):
+                if chance is not None:
+                    SURVIVES.labels(self._pool, one.level, hours).set(chance.chance)
+            if one.bound is not None:
+                RISK_BOUND.labels(self._pool, one.level).set(one.bound)
 
     def ended(self, outcome: Outcome) -> None:
         """Count a round."""

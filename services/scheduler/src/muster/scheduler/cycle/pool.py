@@ -25,7 +25,7 @@ from muster.scheduler.cycle.batch import MAX_MESSAGES, Batch, build
 from muster.scheduler.cycle.fold import PoolFold
 from muster.scheduler.cycle.leadership import PATIENCE_GROWS, Leadership
 from muster.scheduler.cycle.metrics import Meter, Outcome
-from muster.scheduler.cycle.summary import pause_after, summarise
+from muster.scheduler.cycle.summary import JUDGE_EVERY_S, judged, pause_after, summarise
 
 FRAGMENTS_EVERY_S = 10.0
 """No two measurements of a pool's fragments are nearer than this."""
@@ -68,6 +68,7 @@ class PoolCycle:
         self._tell_at = 0.0
         self._unmeasured: Plan | None = None
         self._measure_at = 0.0
+        self._judge_at: float | None = None
 
     def stand_by(self) -> None:
         """Do not claim the pool at the first turn: another scheduler leads it."""
@@ -124,6 +125,8 @@ class PoolCycle:
             await self._tell()
         if self.leadership.mine is not None:
             await self._measure()
+        if self.leadership.mine is not None:
+            await self._judge()
 
     def _is_due(self) -> bool:
         if self._planned != self._fold.version or self._cursor is not None:
@@ -224,6 +227,20 @@ class PoolCycle:
         self._measure_at = ticks + FRAGMENTS_EVERY_S
         self._meter.measured(found)
         if found != self._measured:
+            await self._say(found)
+
+    async def _judge(self) -> None:
+        """Tell how long idle jobs keep their places, if there were some."""
+        ticks = self._journal.clock.monotonic()
+        if self._judge_at is None:
+            # whoever leads anew waits as long as whoever led before: no bound moves faster for it
+            self._judge_at = ticks + JUDGE_EVERY_S
+        if ticks < self._judge_at:
+            return
+        self._judge_at = ticks + JUDGE_EVERY_S
+        found = judged(self._fold, self._journal.clock.now(), self._policy)
+        if found is not None:
+            self._meter.judged(found)
             await self._say(found)
 
     async def _say(self, fact: PoolFact) -> None:

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 from muster.domain.errors import Permanent
 from muster.domain.model import Frozen, Instant
 from muster.domain.nodes import NodeState
+from muster.domain.pools import StabilityMeasured
 from muster.domain.state import JobState
 from muster.domain.stock import StockChanged
 from muster.domain.tenants import TenantView
@@ -50,6 +51,7 @@ class File(Frozen):
     tenants: Mapping[str, TenantView] = {}
     evictions: tuple[Eviction, ...] = ()
     stock: tuple[StockChanged, ...] = ()
+    stability: StabilityMeasured | None = None
 
 
 def dump(snapshot: Snapshot) -> str:
@@ -67,6 +69,7 @@ def dump(snapshot: Snapshot) -> str:
         tenants=snapshot.tenants,
         evictions=snapshot.evictions,
         stock=snapshot.stock,
+        stability=snapshot.stability,
     )
     return found.model_dump_json()
 
@@ -95,6 +98,7 @@ def load(text: str) -> Snapshot:
         tenants=dict(found.tenants),
         evictions=found.evictions,
         stock=found.stock,
+        stability=found.stability,
     )
 
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from itertools import islice
 
-from muster.domain.pools import PoolSummary, WaitingJob
+from muster.domain.pools import PoolSummary, StabilityMeasured, WaitingJob
 from muster.domain.waiting_words import spoken, steady
 from muster.scheduler.core.explain import why_of
+from muster.scheduler.core.policy import Policy
 from muster.scheduler.core.snapshot import Listed
+from muster.scheduler.core.steadiness import judge
 from muster.scheduler.core.verdicts import Plan, Verdict, Waiting
+from muster.scheduler.cycle.fold import PoolFold
 
 LONGEST_QUEUE = 50
 """So many waiting jobs are named; the others are only counted."""
@@ -18,6 +22,10 @@ EVERY_S = 2.0
 """No two summaries are nearer than this."""
 PER_JOB_S = 0.2
 """Each job that is named adds so much to it: a long queue is told of less often."""
+
+JUDGE_EVERY_S = 600.0
+"""No two tellings of how long idle jobs keep their places are nearer than this. A bound moves by
+one band each time."""
 
 
 def summarise(made: Plan, told: PoolSummary | None = None) -> PoolSummary:
@@ -60,6 +68,15 @@ def _unless_known(said: WaitingJob, before: WaitingJob | None, verdict: Verdict)
     if verdict.why is not Waiting.NOT_REACHED or before is None:
         return said
     return before.model_copy(update={"ahead": said.ahead})
+
+
+def judged(fold: PoolFold, now: datetime, policy: Policy) -> StabilityMeasured | None:
+    """Return how long idle jobs keep their places, if that is not what was told last."""
+    told, stays = fold.told_stability, fold.stays_at(now)
+    if not stays and told is None:
+        return None
+    found = judge(stays, policy, told)
+    return None if found == told else found
 
 
 def pause_after(summary: PoolSummary) -> float:
