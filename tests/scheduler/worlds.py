@@ -159,9 +159,11 @@ def world(
     return Snapshot(pool=POOL, now=at(now), upto=1000, nodes=tuple(nodes), jobs=listed, **more)
 
 
-def decide(nodes: Iterable[NodeState], jobs: Iterable[JobState], now: float = 0) -> Plan:
+def decide(
+    nodes: Iterable[NodeState], jobs: Iterable[JobState], now: float = 0, **more: Any
+) -> Plan:
     """Plan a round by the usual policy."""
-    return plan(world(nodes, jobs, now), Policy())
+    return plan(world(nodes, jobs, now, **more), Policy())
 
 
 def decisions(made: Plan) -> dict[str, f.Fact]:
