@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from muster.domain.demand import StabilityLevel
+from muster.domain.pools import StabilityMeasured
+from muster.domain.survival import Chance, LevelSurvival
 from tests.gateway.web import application, client
 from tests.gateway.worlds import START, Gateway, World
 
@@ -60,6 +63,21 @@ async def test_pools_show_use_fragments_and_the_last_round(filled: Gateway) -> N
     assert default["decided"]["round"] == 1
     assert (west["gpus_free"], west["decided"]) == (4, None)
     assert answer["position"] == filled.view.position
+
+
+async def test_pools_show_how_long_idle_jobs_keep_their_places(
+    filled: Gateway, world: World
+) -> None:
+    chance = Chance(chance=0.9, low=0.8, high=0.95, known=40)
+    level = LevelSurvival(level=StabilityLevel.HIGH, bound=0.2, stays=41, survive_1h=chance)
+    await world.told(StabilityMeasured(levels=(level,)))
+    await filled.follow.step()
+    async with client(application(filled)) as http:
+        default, west = (await http.get("/api/v1/pools")).json()["pools"]
+    (shown,) = default["stability"]["levels"]
+    assert (shown["bound"], shown["survive_1h"]) == (0.2, chance.model_dump())
+    assert shown["survive_6h"] is None
+    assert west["stability"] is None
 
 
 async def test_shared_cards_and_what_others_take_are_not_free(

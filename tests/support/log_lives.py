@@ -13,7 +13,7 @@ from muster.domain import nodes as n
 from muster.domain.auto_queue import AutoQueueSpec
 from muster.domain.demand import ResourceClass
 from muster.domain.edges import Owner
-from muster.domain.pools import PoolSummary, RoundDecided
+from muster.domain.pools import PoolFact, PoolSummary, RoundDecided
 from muster.domain.spec import JobSpec, ResourceSpec
 from muster.domain.stock import StockChanged, item_name
 from muster.domain.tenants import BlocklistSet, SpotSet
@@ -193,18 +193,18 @@ class Lives:
 
     async def decided(self, pool: str = "default", number: int = 1) -> Recorded:
         """A placement round."""
-        key = subjects.pool_key(pool, "decided")
-        last = await self.log.last(key)
-        pen = self.pen(Owner.SCHEDULER)
         fact = RoundDecided(
             epoch=1, round=number, upto=await self.log.end(), at=self.clock.now(), waiting=1
         )
+        return await self.told(fact, pool)
+
+    async def told(self, fact: PoolFact, pool: str = "default") -> Recorded:
+        """What the scheduler says of a pool."""
+        key = subjects.pool_key(pool, fact.event)
+        last = await self.log.last(key)
+        pen = self.pen(Owner.SCHEDULER)
         return await pen.record(pen.about_pool(pool, fact, Basis(key, last.seq if last else 0)))
 
     async def summed_up(self, pool: str = "default") -> Recorded:
         """A pool at a glance."""
-        key = subjects.pool_key(pool, "summary")
-        last = await self.log.last(key)
-        pen = self.pen(Owner.SCHEDULER)
-        fact = PoolSummary(nodes=2, gpus=16, gpus_free=4, waiting=1)
-        return await pen.record(pen.about_pool(pool, fact, Basis(key, last.seq if last else 0)))
+        return await self.told(PoolSummary(nodes=2, gpus=16, gpus_free=4, waiting=1), pool)
