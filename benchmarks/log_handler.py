@@ -68,7 +68,7 @@ class Handling:
     def __init__(self, connection: Client, log: JetStreamLog, count: int) -> None:
         self._bus = FastStreamBus(connection)
         self._log, self._left = log, count
-        self._clock = ServerClock(log.now)
+        self._clock = ServerClock(log, Owner.ADMISSION)
         self._journal = Journal(Owner.ADMISSION, log, self._clock, new_id)
         self._done = asyncio.Event()
 

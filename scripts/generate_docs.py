@@ -19,7 +19,9 @@ from muster.cli.simulation.sameness import FreshDecidesTheSame
 from muster.contracts.events import event_type
 from muster.contracts.queries import QUERIES
 from muster.contracts.requests import REQUESTS, request_type
+from muster.contracts.subjects import CLOCK
 from muster.domain.causes import PREEMPTIONS, AfterRelease, EvictionCause, after_release
+from muster.domain.clock import ClockSet
 from muster.domain.deadlines import DEADLINES
 from muster.domain.demand import ResourceClass
 from muster.domain.edges import EDGES
@@ -193,6 +195,8 @@ def events() -> str:
         (f"`pools.<pool>.{e}`", f"`{event_type('pool', e, x.version)}`", _doc(x))
         for e, x in POOL_FACTS.items()
     ]
+    clock = event_type("cluster", ClockSet.event, ClockSet.version)
+    pools.append((f"`{CLOCK.condition}`", f"`{clock}`", _doc(ClockSet)))
     stock = [
         ("`pools.<pool>.stock.<item>`", f"`{event_type('stock', e, x.version)}`", _doc(x))
         for e, x in STOCK_FACTS.items()

@@ -13,7 +13,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from muster.bus.topology import CONSUMERS, DESKS, Stream
-from muster.contracts.subjects import parked_subject
+from muster.contracts.subjects import CLOCK, parked_subject
+from muster.domain.clock import CLOCK_OWNERS
 from muster.domain.deadlines import DEADLINES
 from muster.domain.edges import EDGES, Owner
 from muster.domain.nodes import NODE_OWNERS
@@ -93,6 +94,8 @@ def publishes(owner: Owner) -> Iterable[str]:
     yield from (f"jobs.*.*.{event}" for event, edge in EDGES.items() if owner in edge.owners)
     yield from (f"pools.*.nodes.*.{event}" for event, own in NODE_OWNERS.items() if owner in own)
     yield from SAYS.get(owner, ())
+    if owner in CLOCK_OWNERS:
+        yield CLOCK.condition
     if any(deadline.owner is owner for deadline in DEADLINES.values()):
         yield f"timers.{owner}.>"
     yield from (f"$JS.API.STREAM.PURGE.{stream}" for stream in PURGES.get(owner, ()))

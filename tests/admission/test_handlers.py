@@ -42,6 +42,9 @@ class Bench:
     def monotonic(self) -> float:
         return 0.0
 
+    def on_server(self, instant: datetime) -> datetime:
+        return instant
+
     def ids(self) -> str:
         self.count += 1
         return f"id{self.count}"

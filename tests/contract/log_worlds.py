@@ -70,7 +70,7 @@ class MemoryWorld(LogWorld):
     async def pass_time(self, seconds: float) -> None:
         self._now += timedelta(seconds=seconds)
         for name, alarm in list(self._store.alarms.items()):
-            if alarm.at <= self._now:
+            if alarm.rings_at <= self._now:
                 self._rung.append(self._store.alarms.pop(name))
 
     async def close(self) -> None:

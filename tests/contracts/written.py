@@ -18,6 +18,7 @@ from muster.domain import nodes as n
 from muster.domain import pools as p
 from muster.domain import stock as s
 from muster.domain import tenants as t
+from muster.domain.clock import ClockSet
 from muster.domain.demand import StabilityLevel
 from muster.domain.edges import EDGES
 from muster.domain.evolve import evolve
@@ -151,6 +152,7 @@ EVENTS: dict[str, Event] = {
     "stock.changed": stock_event(STOCK, event_id="e1", source="muster/x", at=START),
     **{f"tenant.{fact.event}": _tenant(fact) for fact in TENANT_FACTS},
     "cluster.epoch": _pool(POOL_FACTS[0], "cluster"),
+    "cluster.clock": _pool(ClockSet(offset=3600.0, at=START, stepped=3600.0), "cluster"),
 }
 """kind.event -> an event."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from datetime import datetime
 from functools import partial
 
 import pytest
@@ -90,6 +91,9 @@ class _Now:
 
     def monotonic(self) -> float:
         return self._time.elapsed
+
+    def on_server(self, instant: datetime) -> datetime:
+        return instant
 
     def pass_by(self, **span: float) -> None:
         return None

@@ -58,6 +58,9 @@ class Clock:
     def monotonic(self) -> float:
         return self.at.timestamp()
 
+    def on_server(self, instant: datetime) -> datetime:
+        return instant
+
     def moves(self, seconds: float) -> None:
         self.at += timedelta(seconds=seconds)
 

@@ -47,6 +47,10 @@ class Hand:
         """See Clock."""
         return self.elapsed
 
+    def on_server(self, instant: datetime) -> datetime:
+        """See Clock."""
+        return instant
+
 
 class Faults:
     """Hooks that let the next operations of a kind fail."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 
 import pytest
 
@@ -242,9 +243,11 @@ class TestTime:
         world = world_of(Echo())
         (process,) = world.processes
         world.time.step_by(3600)
-        assert process.clock.now() < world.time.now()
+        before = process.clock.now()
+        assert process.clock.on_server(before) == before < world.time.now()
         advance(world, 61)
-        assert process.clock.now() == world.time.now()
+        assert process.clock.now() == before + timedelta(seconds=61)
+        assert process.clock.on_server(process.clock.now()) == world.time.now()
         assert process.clock.monotonic() == world.time.elapsed
 
     def test_loops_rest_while_nothing_happens(self) -> None:

@@ -37,6 +37,9 @@ class HandClock:
     def monotonic(self) -> float:
         return self.ticks
 
+    def on_server(self, instant: datetime) -> datetime:
+        return instant
+
     def pass_by(self, **span: float) -> None:
         step = timedelta(**span)
         self.instant += step

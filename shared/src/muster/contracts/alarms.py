@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from muster.contracts import subjects
 from muster.domain.edges import Owner
 from muster.domain.model import Frozen, Instant
@@ -9,7 +11,10 @@ from muster.domain.state import DeadlineKind
 
 
 class Alarm(Frozen):
-    """Rings at `at`, maybe late, twice, or after it no longer counts; checked against the state."""
+    """Rings at `at`, maybe late, twice, or after it no longer counts; checked against the state.
+
+    by_server: what the server's clock shows then, where it is not on Muster's time.
+    """
 
     owner: Owner
     kind: DeadlineKind
@@ -17,6 +22,16 @@ class Alarm(Frozen):
     job: str
     version: int
     at: Instant
+    by_server: Instant | None = None
+
+    @property
+    def rings_at(self) -> datetime:
+        """When it rings, by the server's clock."""
+        return self.by_server or self.at
+
+    def to_bytes(self) -> bytes:
+        """Return it as it is sent."""
+        return self.model_dump_json(exclude_none=True).encode()
 
     @property
     def waits_on(self) -> str:

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from muster.contracts import subjects, upcasters
 from muster.contracts.envelope import Envelope
+from muster.domain.clock import ClockSet
 from muster.domain.errors import Permanent
 from muster.domain.facts import FACTS, Fact
 from muster.domain.model import Frozen
@@ -99,11 +100,11 @@ def _models() -> dict[tuple[str, str], tuple[str, type[Envelope[Any]]]]:
     for name, tenant in TENANT_FACTS.items():
         kind = event_type("tenant", name, tenant.version)
         models["tenant", name] = kind, Envelope[TenantData[tenant]]  # type: ignore[valid-type]
-    epoch = EpochTaken
-    models["cluster", "epoch"] = (
-        event_type("cluster", "epoch", epoch.version),
-        Envelope[PoolData[epoch]],  # type: ignore[valid-type]
-    )
+    for cluster in (EpochTaken, ClockSet):
+        models["cluster", cluster.event] = (
+            event_type("cluster", cluster.event, cluster.version),
+            Envelope[PoolData[cluster]],  # type: ignore[valid-type]
+        )
     return models
 
 

@@ -108,6 +108,13 @@ def cluster_key(cluster: str, event: str) -> Key:
     return Key(f"clusters.{token(cluster)}.{event}", whole=False)
 
 
+THE_LOG = "log"
+"""Stands for the whole log where a cluster's name would."""
+
+CLOCK = cluster_key(THE_LOG, "clock")
+"""The key of what is agreed on the server's clock."""
+
+
 def tenant_key(tenant: str, event: str) -> Key:
     """The key of one kind of fact about a tenant: its subject alone."""
     return Key(f"tenants.{token(tenant)}.{event}", whole=False)

@@ -38,11 +38,11 @@ async def set_alarm(wire: Wire, alarm: Alarm, *, patience: float) -> None:
 
 async def _set(wire: Wire, alarm: Alarm) -> None:
     headers = {
-        "Nats-Schedule": f"@at {_rfc3339(alarm.at)}",
+        "Nats-Schedule": f"@at {_rfc3339(alarm.rings_at)}",
         "Nats-Schedule-Target": alarm.rings_on,
         "Nats-Schedule-TTL": RUNG_IS_KEPT,
     }
-    body = alarm.model_dump_json().encode()
+    body = alarm.to_bytes()
     message = await wire.ask(alarm.waits_on, body, headers, timeout=ANSWER_S)
     try:
         parsed(message.data)

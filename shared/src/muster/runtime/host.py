@@ -30,8 +30,11 @@ from muster.runtime.ids import new_id
 from muster.runtime.loops import LoopRunner
 from muster.runtime.service import Loop, Runtime, Service
 from muster.runtime.settings import HostSettings
+from muster.runtime.together import at_most
 
-CLOCK_S = 30.0
+CLOCK_S = 10.0
+AT_A_TIME = 64
+"""Pieces of the same work that a service has under way, as deadlines that end together."""
 START_WAITS_S = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 
 Builder = Callable[[Runtime], Service]
@@ -102,7 +105,7 @@ class Host:
         connection = await self._connect(owner.value, self._on_closed)
         # Every configuration of ours syncs each write to disk, and a batch is one sync.
         log = JetStreamLog(connection, group_commit=True)
-        clock = ServerClock(log.now)
+        clock = ServerClock(log, owner)
         await clock.synchronise()
         bus = FastStreamBus(connection)
         runtime = Runtime(
@@ -113,6 +116,7 @@ class Host:
             state_dir=self._settings.state_dir,
             database=partial(_open_database, self._settings),
             aside=_in_a_thread,
+            together=at_most(AT_A_TIME),
         )
         service = build(runtime)
         running = _Running(service, connection, bus)

@@ -167,18 +167,25 @@ class Journal:
         note_append(self.owner.value, event, append.event.traceparent, began_ns)
 
     async def advance(
-        self, tenant: str, job: str, decide: Decide, at_least: int = 0
+        self,
+        tenant: str,
+        job: str,
+        decide: Decide,
+        at_least: int = 0,
+        *,
+        known: Recorded | None = None,
     ) -> Recorded | None:
         """Read, decide, append; after a conflict again, until there is nothing to do.
 
-        Returns the job's last event as far as known, None when the job does not exist.
+        known: the job's last event, if it has just been read. Returns the job's last event as far
+        as known, None when the job does not exist.
         """
         leader = False
         for _ in range(TRIES):
-            before = await self.job(tenant, job, at_least, leader=leader)
+            before = known or await self.job(tenant, job, at_least, leader=leader)
             if before is None:
                 return None
-            fact = decide(before, self._now(before))
+            known, fact = None, decide(before, self._now(before))
             if fact is None:
                 return before
             try:

@@ -16,6 +16,7 @@ from muster.domain.edges import Owner
 from muster.log import EventLog
 from muster.runtime.clock import Clock
 from muster.runtime.ids import Ids
+from muster.runtime.together import Together, one_by_one
 
 if TYPE_CHECKING:
     from muster.runtime.database import Database
@@ -71,7 +72,7 @@ async def at_once(work: Callable[[], T]) -> T:
 class Runtime:
     """What a service is given. database: opens the service's own database by its owner's name.
 
-    aside: for computations that would hold up the event loop.
+    aside: for computations that would hold up the event loop. together: for much of the same work.
     """
 
     log: EventLog
@@ -81,3 +82,4 @@ class Runtime:
     state_dir: Path
     database: Callable[[Owner, str | None], Database]
     aside: Aside = at_once
+    together: Together = one_by_one

@@ -109,7 +109,7 @@ class MemoryBus:
         """Deliver an alarm to its owner's consumer, once more."""
         self._messages[Stream.TIMERS] += 1
         seq = self._messages[Stream.TIMERS]
-        body = alarm.model_dump_json().encode()
+        body = alarm.to_bytes()
         message = Trigger(alarm.rings_on, seq, self._time.now(), 0, body, alarm=alarm)
         for durable in self._route(Stream.TIMERS, alarm.rings_on):
             durable.add(message)
@@ -117,7 +117,7 @@ class MemoryBus:
     def due_alarms(self) -> list[Alarm]:
         """Return the alarms whose time has come by the server's clock."""
         now = self._time.now()
-        return [alarm for alarm in self._store.alarms.values() if alarm.at <= now]
+        return [alarm for alarm in self._store.alarms.values() if alarm.rings_at <= now]
 
     def take_alarm(self, alarm: Alarm) -> None:
         """The scheduled message is used up."""

@@ -100,7 +100,7 @@ class Process:
         self.restart_at = 0.0
         self.lives = 0
         self._hooks = ProcessHooks(site.mood)
-        self._clock = ProcessClock(site.time)
+        self._clock = ProcessClock(site.time, site.store)
 
     @property
     def clock(self) -> ProcessClock:
@@ -111,7 +111,7 @@ class Process:
         """Build the service afresh: nothing of an earlier life is left in memory."""
         self.lives += 1
         self._hooks = hooks = ProcessHooks(self._site.mood)
-        self._clock = ProcessClock(self._site.time)
+        self._clock = ProcessClock(self._site.time, self._site.store)
         service = self.plan.build(self._runtime(hooks), hooks)
         self.life = Life.STARTING
         self.turning = [Turning(loop, self._site.time.elapsed) for loop in service.loops]

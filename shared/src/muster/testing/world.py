@@ -219,7 +219,8 @@ class World:
         if self.time.elapsed >= self._synchronise_at:
             self._synchronise_at = self.time.elapsed + SYNCHRONISE_S
             for process in self.processes:
-                process.clock.synchronise()
+                if process.life is not Life.DOWN and process.paused_until <= self.time.elapsed:
+                    process.clock.synchronise()
         self.surroundings_catch_up()
 
     def surroundings_catch_up(self) -> None:
@@ -231,7 +232,7 @@ class World:
     def next_times(self) -> list[float]:
         """Return the future true seconds at which something other than a loop is due."""
         now = self.time.elapsed
-        times = [self.time.at(alarm.at) for alarm in self.store.alarms.values()]
+        times = [self.time.at(alarm.rings_at) for alarm in self.store.alarms.values()]
         for durable in self.bus.durables.values():
             times += [d.not_before for d in durable.open.values() if not d.busy]
         times += [p.restart_at for p in self.processes if p.life is Life.DOWN]

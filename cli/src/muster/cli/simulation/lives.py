@@ -58,7 +58,7 @@ class Lives:
 
     def open(self, world: World) -> None:
         """Let every machine of the cluster join the pool."""
-        log, clock = MemoryLog(world.store), ProcessClock(world.time)
+        log, clock = MemoryLog(world.store), ProcessClock(world.time, world.store)
         self._pens = {owner: Journal(owner, log, clock, world.new_id) for owner in Owner}
         for name, node in self._cluster.nodes.items():
             joined = n.NodeJoined(pool=POOL, node=name, cluster="local", shape=node.shape)

@@ -91,7 +91,7 @@ def _clock(stage: Stage, state: JobState, wanted: JobCheck, late: float) -> Iter
     due = state.due(DeadlineKind.QUEUE)
     if wanted.queue_until is None:
         return
-    until = stage.world.time.at(due) - stage.zero if due else None
+    until = stage.second(due) if due else None
     if until is None or not -CLOCK_S <= until - wanted.queue_until <= CLOCK_S + late:
         yield f"queue entry ends at {until}, expected {wanted.queue_until}"
 

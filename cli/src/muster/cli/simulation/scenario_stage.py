@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from muster.cli.simulation.client import Client
@@ -196,6 +197,11 @@ class Stage:
         """Ask for a job of the scenario."""
         spec = _merged(specification(name, self.jobs[name]), change or {})
         self.client(name).submit(request_of(name), spec)
+
+    def second(self, instant: datetime) -> float:
+        """Return at which second of the story it is an instant of Muster's time."""
+        now = self.world.processes[0].clock.now()
+        return self.world.time.elapsed - self.zero + (instant - now).total_seconds()
 
     def _is(self, name: str, wanted: str) -> bool:
         state = self.job(name)

@@ -14,6 +14,7 @@ from muster.cli.simulation.scenario_acts import change_leader, deliver_again, ru
 from muster.cli.simulation.scenario_stage import Stage
 from muster.contracts.subjects import BadSubject, parse
 from muster.testing.process import Life
+from muster.testing.virtual_time import VirtualTime
 from muster.testing.world import World
 
 AWAY_S = 2.0
@@ -52,6 +53,10 @@ def twists(scenario: Scenario) -> Iterator[Twist]:
     yield replace(base, name="every request and event doubled", begin=_double, twice=True)
     yield replace(base, name="every consumer reads the newest first", begin=_newest_first)
     yield replace(base, name="every writer dies after each event it writes", begin=_die)
+    halfway = max(check.at for check in scenario.then) / 2
+    for hour, where in ((3600.0, "ahead"), (-3600.0, "back")):
+        name = f"the server's clock steps an hour {where} at {halfway:g}"
+        yield replace(base, name=name, begin=_step(hour, halfway))
     if not scenario.keep_order:
         yield from _swaps(scenario, base)
     for number, step in enumerate(scenario.when):
@@ -59,6 +64,13 @@ def twists(scenario: Scenario) -> Iterator[Twist]:
         restart, lead = _at(number, _restart), _at(number, _new_leader)
         yield replace(base, name=f"everything restarts after {what}", after=restart)
         yield replace(base, name=f"another leader after {what}", after=lead)
+
+
+def _step(seconds: float, at: float) -> Callable[[Stage], None]:
+    def begin(stage: Stage) -> None:
+        stage.world.watchers.append(_Stepper(stage.world.time, stage.zero + at, seconds))
+
+    return begin
 
 
 def _swaps(scenario: Scenario, base: Twist) -> Iterator[Twist]:
@@ -89,6 +101,23 @@ def _new_leader(world: World) -> None:
 
 
 # --- watchers ----------------------------------------------------------------------------------
+
+
+class _Stepper:
+    """Moves the server's clock once, at the first step of the world after a true second.
+
+    Not while nothing is up: nobody could know of it afterwards.
+    """
+
+    def __init__(self, time: VirtualTime, second: float, by: float) -> None:
+        self._time, self._second, self._by = time, second, by
+
+    def look(self, world: World) -> None:
+        """See Watcher."""
+        up = any(process.life is Life.UP for process in world.processes)
+        if up and self._by and self._time.elapsed >= self._second:
+            self._time.step_by(self._by)
+            self._by = 0.0
 
 
 class _EachEvent:

@@ -162,7 +162,7 @@ def _at_rest(world: World, installation: Installation) -> bool:
         all(job.phase in TERMINAL | PARKED and not job.held for job in known.jobs.values())
         and not any(durable.open for durable in world.bus.durables.values())
         and not any(True for _ in installation.cluster.alive())
-        and not any(alarm.at <= world.time.now() for alarm in world.store.alarms.values())
+        and not any(alarm.rings_at <= world.time.now() for alarm in world.store.alarms.values())
     )
 
 

@@ -8,17 +8,22 @@ from muster.contracts.alarms import Alarm
 from muster.domain.edges import Owner
 from muster.domain.pools import RoundDecided
 from muster.domain.state import JobState
-from muster.requeue.core.decide import Round, on_deadline, on_release
+from muster.log import Recorded
+from muster.requeue.core.decide import Round, may_be_over, on_deadline, on_release
 from muster.runtime.deadlines import Deadlines
 from muster.runtime.journal import Journal
+from muster.runtime.together import Together, one_by_one
 
 
 class Handlers:
     """Everything requeue reacts to."""
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, journal: Journal, together: Together = one_by_one) -> None:
         self._journal = journal
-        self.deadlines = Deadlines(Owner.REQUEUE, journal.log, journal.clock, self.on_time)
+        self._rounds: dict[str, Round] = {}
+        self.deadlines = Deadlines(
+            Owner.REQUEUE, journal.log, journal.clock, self.on_time, together
+        )
 
     async def on_job(self, trigger: Trigger) -> None:
         """A job was released, or its queue clock may be another one now."""
@@ -38,18 +43,24 @@ class Handlers:
     async def on_time(self, alarm: Alarm) -> None:
         """A queue clock of this job may be over."""
         recorded = await self._journal.job(alarm.tenant, alarm.job)
-        if recorded is None:
-            return
-        last = await self._last_round(recorded.job.pool)
+        if recorded is None or not may_be_over(recorded.job, self._journal.clock.now()):
+            return  # it rang early, late, again, or for what has changed since
+        last = await self._round_after(recorded)
         await self._journal.advance(
             alarm.tenant,
             alarm.job,
             lambda job, now: on_deadline(job.job, job.seq, now, last),
+            known=recorded,
         )
 
-    async def _last_round(self, pool: str) -> Round | None:
-        recorded = await self._journal.log.last(subjects.pool_key(pool, "decided"), leader=True)
-        if recorded is None:
-            return None
-        detail: RoundDecided = recorded.event.data.detail
-        return Round(at=detail.at, upto=detail.upto)
+    async def _round_after(self, recorded: Recorded) -> Round | None:
+        """Return the pool's last round; one that was enough for this job stays enough."""
+        pool, now = recorded.job.pool, self._journal.clock.now()
+        known = self._rounds.get(pool)
+        if known and on_deadline(recorded.job, recorded.seq, now, known):
+            return known
+        found = await self._journal.log.last(subjects.pool_key(pool, "decided"), leader=True)
+        if found is not None:
+            detail: RoundDecided = found.event.data.detail
+            self._rounds[pool] = Round(at=detail.at, upto=detail.upto)
+        return self._rounds.get(pool)

@@ -15,7 +15,7 @@ def build(runtime: Runtime, settings: RequeueSettings | None = None) -> Service:
     """Put requeue together over a runtime."""
     settings = settings or RequeueSettings()
     journal = Journal(Owner.REQUEUE, runtime.log, runtime.clock, runtime.ids)
-    handlers = Handlers(journal)
+    handlers = Handlers(journal, runtime.together)
     return Service(
         owner=Owner.REQUEUE,
         subscriptions=subscriptions(handlers),

@@ -60,7 +60,7 @@ class NothingWaitsForEver(Invariant):
                     f"{durable.consumer.durable} never handles {delivery.message.subject}"
                 )
         for alarm in world.store.alarms.values():
-            if alarm.at <= world.time.now():
+            if alarm.rings_at <= world.time.now():
                 raise self.broken(f"the alarm {alarm.waits_on} never rings", alarm.job)
 
 

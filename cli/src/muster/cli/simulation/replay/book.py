@@ -41,6 +41,10 @@ class VirtualClock:
         """See Clock."""
         return (self.at - START).total_seconds()
 
+    def on_server(self, instant: datetime) -> datetime:
+        """See Clock."""
+        return instant
+
 
 @dataclass(frozen=True, slots=True)
 class Change:

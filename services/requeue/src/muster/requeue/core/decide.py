@@ -71,6 +71,11 @@ class Round:
     upto: int
 
 
+def may_be_over(state: JobState, now: datetime) -> bool:
+    """Tell whether a queue clock of the job is over, so that a round has to be asked about."""
+    return any(passed(state, kind, now) for kind in (DeadlineKind.QUEUE, DeadlineKind.ROUND))
+
+
 def on_deadline(state: JobState, seq: int, now: datetime, last: Round | None) -> Fact | None:
     """Decide about a job whose queue clock may be over.
 

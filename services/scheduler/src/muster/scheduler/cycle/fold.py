@@ -181,7 +181,7 @@ class PoolFold:
                 self.stays.add(stay)
         began = recorded.job.started_at
         if began is not None and isinstance(recorded.event.data.detail, Succeeded | RunTimedOut):
-            seconds = (recorded.at - began).total_seconds()
+            seconds = (recorded.event.time - began).total_seconds()
             self.runtimes = self.runtimes.learned(recorded.job, seconds)
 
     def note_node(self, recorded: Recorded) -> None:

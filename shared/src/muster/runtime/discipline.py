@@ -1,0 +1,75 @@
+"""Whether the server's clock has stepped, judged by a monotonic one; what time it is nevertheless.
+
+Pure: readings in, an instant or a proposal out. Muster's time is the server's clock less an offset
+that all services agree on in the log, so that an hour stays an hour when that clock is moved, or
+when another server with another clock leads. Called by `clock` and by the simulated clock.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from muster.domain.clock import ClockSet
+
+STEP_S = 5.0
+"""A clock that is off by more than this from one reading to the next was moved; less is drift."""
+LARGEST_S = 86_400.0
+"""A clock moved by more than a day was never right: it is followed."""
+WITNESS_S = 60.0
+"""Who has watched the clock for so long may contradict a step that somebody else claims."""
+
+
+@dataclass(frozen=True, slots=True)
+class Agreed:
+    """What the log says: the last fact and its sequence, 0 and None while there is none."""
+
+    seq: int = 0
+    fact: ClockSet | None = None
+
+    def offset_at(self, server: datetime) -> float:
+        """Return by how much the server's clock is ahead when it shows an instant."""
+        return self.fact.offset_at(server) if self.fact else 0.0
+
+
+class Discipline:
+    """One process's knowledge of the time. Use `hear` before `at`."""
+
+    def __init__(self) -> None:
+        self._anchor: tuple[datetime, float] | None = None
+        self._born = 0.0
+        self.seq = 0
+        self.offset = 0.0
+        self.followed = 0.0
+
+    def at(self, ticks: float) -> datetime:
+        """Return Muster's time at a moment of the monotonic clock."""
+        if self._anchor is None:
+            raise RuntimeError("the clock was never synchronised")
+        time, when = self._anchor
+        return time + timedelta(seconds=ticks - when)
+
+    def hear(self, told: datetime, ticks: float, agreed: Agreed) -> ClockSet | None:
+        """Take in what the server's clock showed at `ticks`, read after `agreed` was.
+
+        Returns what should be agreed instead, if it is not as agreed; nothing has changed then.
+        `followed` says by how much `at` has moved, if the reading was taken as it is.
+        """
+        offset = agreed.offset_at(told)
+        time = told - timedelta(seconds=offset)
+        news, self.seq = agreed.seq != self.seq, agreed.seq
+        if self._anchor is None:
+            self._born = ticks
+            return self._follow(time, ticks, offset, 0.0)
+        moved = (time - self.at(ticks)).total_seconds()
+        if abs(moved) <= STEP_S or abs(moved + offset) > LARGEST_S:
+            return self._follow(time, ticks, offset, moved)
+        # Somebody else has said so. A machine that slept for an hour believes that the clock was
+        # moved by an hour: who was awake all the time knows better, who has just come does not.
+        if news and not (moved < 0 and ticks - self._born >= WITNESS_S):
+            return self._follow(time, ticks, offset, moved)
+        return ClockSet(offset=round(offset + moved, 3), at=told, stepped=round(moved, 3))
+
+    def _follow(self, time: datetime, ticks: float, offset: float, moved: float) -> None:
+        self._anchor, self.offset = (time, ticks), offset
+        self.followed = moved
