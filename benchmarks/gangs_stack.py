@@ -67,7 +67,7 @@ class Stack:
         found: dict[str, dict[str, float]] = {}
         for name, process in self.processes.items():
             with contextlib.suppress(OSError):
-                found[name] = _used(process.pid)
+                found[name] = used_by(process.pid)
         return found
 
     def ended(self) -> str | None:
@@ -96,8 +96,8 @@ class Stack:
             process.wait()
 
 
-def _used(pid: int) -> dict[str, float]:
-    """Raises OSError where the system does not tell."""
+def used_by(pid: int) -> dict[str, float]:
+    """Return CPU seconds and peak megabytes of a process; OSError where nobody tells."""
     status = Path(f"/proc/{pid}/status").read_text()
     peak = next(line for line in status.splitlines() if line.startswith("VmHWM"))
     times = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

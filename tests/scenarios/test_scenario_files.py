@@ -76,6 +76,8 @@ def test_a_timed_story_is_told_in_every_way(tmp_path: Path) -> None:
         "every request and event doubled",
         "every consumer reads the newest first",
         "every writer dies after each event it writes",
+        "the server's clock steps an hour ahead at 2.5",
+        "the server's clock steps an hour back at 2.5",
         "everything restarts after relabel at 0",
         "another leader after relabel at 0",
     ]

@@ -124,7 +124,7 @@ class DeadlineIndex:
         """Note that its alarm is set; False if no such deadline is kept.
 
         It may be lost: look again halfway, and halfway from there. So an entry of 12 hours has it
-        set 10 times, not 720.
+        set 11 times, not 720.
         """
         kept = self._find(job, kind, at)
         if kept is None:

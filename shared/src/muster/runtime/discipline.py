@@ -57,19 +57,19 @@ class Discipline:
         """
         offset = agreed.offset_at(told)
         time = told - timedelta(seconds=offset)
-        news, self.seq = agreed.seq != self.seq, agreed.seq
-        if self._anchor is None:
+        moved = (time - self.at(ticks)).total_seconds() if self._anchor else 0.0
+        if not self._anchor:
             self._born = ticks
-            return self._follow(time, ticks, offset, 0.0)
-        moved = (time - self.at(ticks)).total_seconds()
+        elif self._doubts(moved, offset, ticks, news=agreed.seq != self.seq):
+            self.seq = agreed.seq
+            return ClockSet(offset=round(offset + moved, 3), at=told, stepped=round(moved, 3))
+        self._anchor, self.seq = (time, ticks), agreed.seq
+        self.offset, self.followed = offset, moved
+        return None
+
+    def _doubts(self, moved: float, offset: float, ticks: float, *, news: bool) -> bool:
         if abs(moved) <= STEP_S or abs(moved + offset) > LARGEST_S:
-            return self._follow(time, ticks, offset, moved)
+            return False
         # Somebody else has said so. A machine that slept for an hour believes that the clock was
         # moved by an hour: who was awake all the time knows better, who has just come does not.
-        if news and not (moved < 0 and ticks - self._born >= WITNESS_S):
-            return self._follow(time, ticks, offset, moved)
-        return ClockSet(offset=round(offset + moved, 3), at=told, stepped=round(moved, 3))
-
-    def _follow(self, time: datetime, ticks: float, offset: float, moved: float) -> None:
-        self._anchor, self.offset = (time, ticks), offset
-        self.followed = moved
+        return not news or (moved < 0 and ticks - self._born >= WITNESS_S)
