@@ -22,7 +22,16 @@ from muster.domain.evolve import evolve
 from muster.domain.pools import RoundDecided
 from muster.domain.spec import AutoQueueSpec, JobSpec, ResourceSpec
 from muster.domain.state import JobState
-from muster.log import Append, Basis, EventLog, Recorded, UnknownOutcome, nothing
+from muster.log import (
+    Append,
+    Basis,
+    EventLog,
+    Follower,
+    Recorded,
+    UnknownOutcome,
+    Unreadable,
+    nothing,
+)
 from muster.log.jetstream_wire import Unanswered, Wire
 from muster.runtime.deadlines import alarms_of
 from muster.runtime.ids import new_id
@@ -54,18 +63,21 @@ def _facts(job: str) -> tuple[f.Submitted, f.Admitted]:
     return submitted, f.Admitted()
 
 
+def _states(job: str, until: datetime) -> tuple[JobState, JobState]:
+    submitted, admitted = _facts(job)
+    first = evolve(None, submitted, until - HOUR)
+    return first, evolve(first, admitted, until - HOUR)
+
+
 def waiting(job: str, until: datetime) -> JobState:
     """A job that came to the queue an hour before its deadline."""
-    submitted, admitted = _facts(job)
-    return evolve(evolve(None, submitted, until - HOUR), admitted, until - HOUR)
+    return _states(job, until)[1]
 
 
 def _appends(job: str, until: datetime) -> tuple[Append, Append]:
-    at, facts = until - HOUR, _facts(job)
-    states = evolve(None, facts[0], at), waiting(job, until)
     first, second = (
-        job_event(state, fact, event_id=new_id(), source="muster/bench", at=at)
-        for state, fact in zip(states, facts, strict=True)
+        job_event(state, fact, event_id=new_id(), source="muster/bench", at=until - HOUR)
+        for state, fact in zip(_states(job, until), _facts(job), strict=True)
     )
     return Append(first, nothing(subjects.job_key(TENANT, job))), Append(second, None)
 
@@ -80,8 +92,9 @@ async def enqueue(log: EventLog, count: int, begin: datetime, span: float) -> li
             place = number * 7919 % count
             until = begin + timedelta(seconds=span * place / count)
             job = f"j{new_id()[-19:]}"
-            appends += _appends(job, until)
-            alarms += alarms_of(waiting(job, until), Owner.REQUEUE)
+            first, second = _appends(job, until)
+            appends += (first, second)
+            alarms += alarms_of(second.event.data.job, Owner.REQUEUE)
         await log.append_all(appends)
     return alarms
 
@@ -117,20 +130,26 @@ class Ended:
     events: int = 0
     others: int = 0
     doubles: int = 0
+    _follower: Follower | None = None
 
     async def follow(self, log: EventLog, count: int, after: int) -> None:
         """Read until every job has ended."""
-        follower = await log.follow((f"jobs.{TENANT}.>",), after)
+        self._follower = await log.follow((f"jobs.{TENANT}.>",), after)
         while len(self.late) < count:
-            try:
-                page = await follower.next(1.0)
-            except Temporary:
-                await asyncio.sleep(0.1)
-                continue
-            for item in page:
-                if isinstance(item, Recorded):
-                    self._note(item)
-        await follower.close()
+            with contextlib.suppress(Temporary):
+                self._note_all(await self._follower.next(1.0))
+
+    async def finish(self) -> None:
+        """Read what has come since, to the end of the log."""
+        assert self._follower is not None
+        while page := await self._follower.next(2.0):
+            self._note_all(page)
+        await self._follower.close()
+
+    def _note_all(self, page: Sequence[Recorded | Unreadable]) -> None:
+        for item in page:
+            if isinstance(item, Recorded):
+                self._note(item)
 
     def _note(self, recorded: Recorded) -> None:
         if not isinstance(recorded.event.data.detail, f.QueueTimedOut):

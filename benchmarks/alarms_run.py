@@ -113,7 +113,7 @@ class Run:
                 rounds.cancel()
         await ring(connection, unasked(alarms, EXTRA))  # now they are late as well
         await self._quiet(connection)
-        await self._count(log, before, alarms)
+        await self._count(alarms)
         return self._outcome
 
     async def _set_all(self, connection: Client, until: float) -> None:
@@ -150,13 +150,11 @@ class Run:
                 return
             await asyncio.sleep(0.2)
 
-    async def _count(self, log: JetStreamLog, before: int, alarms: Sequence[Alarm]) -> None:
-        """Read the log once more from its place before the first ring: what came in all."""
+    async def _count(self, alarms: Sequence[Alarm]) -> None:
+        """What came in all, after every ring was heard."""
         self._note_use()
         await self._stack.stop()
-        everything = Ended()
-        await everything.follow(log, self._size.outstanding, before)
-        self._outcome.ended = everything
+        await self._outcome.ended.finish()
         ends = {alarm.job: alarm.at.timestamp() for alarm in alarms}
         for line in self._rings.read_text().splitlines():
             job, heard = line.split()
