@@ -15,12 +15,13 @@ from muster.contracts import subjects
 from muster.contracts.alarms import Alarm
 from muster.contracts.events import job_event, pool_event
 from muster.domain import facts as f
+from muster.domain.auto_queue import AutoQueueSpec
 from muster.domain.demand import ResourceClass
 from muster.domain.edges import Owner
 from muster.domain.errors import Conflict, Temporary
 from muster.domain.evolve import evolve
 from muster.domain.pools import RoundDecided
-from muster.domain.spec import AutoQueueSpec, JobSpec, ResourceSpec
+from muster.domain.spec import JobSpec, ResourceSpec
 from muster.domain.state import JobState
 from muster.log import (
     Append,
