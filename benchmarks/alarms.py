@@ -7,10 +7,11 @@ its hour ends soon. The server is killed with SIGKILL twice while they ring.
 lost: jobs that did not end. extra: rings beyond one a job, of which some were put there on purpose
 (early, for another limit, after the end). set_first: alarms that stood on the server before the
 first one rang; the rate counts from the start of requeue's process. events: records that a queueing
-has timed out, one a job and no more. late: from the deadline until requeue hears the first ring;
-ended: until it is recorded, which waits for one more round of a scheduler that looks every quarter
-of a second, and for the index. idle_turn_ms, bytes: CPU of a turn of the index when nothing is due,
-and its memory for a deadline.
+has timed out, one a job and no more. late: from the deadline until the server rings; heard: until
+requeue hears it; ended: until the end is recorded, which waits for one more round of a scheduler
+that looks every quarter of a second, and for the index. never_rang: ended by the index before an
+alarm was set, or before it was heard. idle_turn_ms, bytes: CPU of a turn of the index when nothing
+is due, and its memory for a deadline.
 """
 
 from __future__ import annotations

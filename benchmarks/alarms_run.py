@@ -45,7 +45,8 @@ class Size:
 
 @dataclass(slots=True)
 class Outcome:
-    """What was seen. ended: the records. rings: deadline and moment of each ring, by job."""
+    """What was seen. ended: the records. rings: by job, for each ring how long after the deadline
+    the server rang and requeue heard it, negative before."""
 
     size: Size
     ended: Ended
@@ -53,13 +54,14 @@ class Outcome:
     set_per_s: float = 0.0
     kills: int = 0
     rung: int = 0
-    rings: dict[str, list[float]] = field(default_factory=dict)
+    rings: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
     used: dict[str, dict[str, float]] = field(default_factory=dict)
 
     def line(self) -> dict[str, object]:
-        """The result, to print. late: from the deadline to the first ring that is not early."""
+        """The result, to print."""
         lost = self.size.outstanding - len(self.ended.late)
-        late = [min(after) for each in self.rings.values() if (after := [x for x in each if x > 0])]
+        in_time = [[ring for ring in each if ring[0] > 0] for each in self.rings.values()]
+        first = [min(each) for each in in_time if each]
         heard = sum(len(each) for each in self.rings.values())
         return {
             "bench": "alarms",
@@ -67,13 +69,14 @@ class Outcome:
             "kills": self.kills,
             "lost": lost,
             "extra": heard - len(self.rings),
-            "never_rang": self.size.outstanding - len(late),
+            "never_rang": self.size.outstanding - len(first),
             "events": self.ended.events,
             "other_events": self.ended.others,
             "set_first": self.set_first,
             "set_per_s": round(self.set_per_s),
-            **_spread("late", late),
-            **_spread("ended", sorted(self.ended.late.values())),
+            **_spread("late", [rang for rang, _ in first]),
+            **_spread("heard", [heard for _, heard in first]),
+            **_spread("ended", list(self.ended.late.values())),
             "rss_mib": self.used["server"]["mb"],
             "requeue_rss_mib": self.used["requeue"]["mb"],
             "requeue_cpu_s": self.used["requeue"]["cpu_s"],
@@ -157,8 +160,9 @@ class Run:
         await self._outcome.ended.finish()
         ends = {alarm.job: alarm.at.timestamp() for alarm in alarms}
         for line in self._rings.read_text().splitlines():
-            job, heard = line.split()
-            self._outcome.rings.setdefault(job, []).append(float(heard) - ends[job])
+            job, rang, heard = line.split()
+            late = float(rang) - ends[job], float(heard) - ends[job]
+            self._outcome.rings.setdefault(job, []).append(late)
 
     def _note_use(self) -> None:
         with contextlib.suppress(OSError):

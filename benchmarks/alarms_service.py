@@ -2,7 +2,8 @@
 
     usage: python -m benchmarks.alarms_service FILE
 
-FILE gets a line for each ring: the job, and when it was heard, in seconds of Muster's time.
+FILE gets a line for each ring: the job, when the server rang, and when that was heard, in seconds
+of Muster's time.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ def _noting(subscription: Subscription, clock: Clock, rings: TextIOWrapper) -> H
     async def handler(trigger: Trigger) -> None:
         alarm = trigger.alarm
         assert alarm is not None
-        rings.write(f"{alarm.job} {clock.now().timestamp()}\n")
+        rang = trigger.at - (clock.on_server(trigger.at) - trigger.at)
+        rings.write(f"{alarm.job} {rang.timestamp()} {clock.now().timestamp()}\n")
         await subscription.handler(trigger)
 
     return handler

@@ -21,7 +21,10 @@ from muster.cli.checkup.streams import streams
 from muster.cli.commands.doctor import summary
 from muster.cli.stack.folder import StateFolder
 from muster.client import MusterClient
-from muster.log import EventLog
+from muster.contracts.events import pool_event
+from muster.contracts.subjects import CLOCK, THE_LOG, Key
+from muster.domain.clock import ClockSet
+from muster.log import Basis, EventLog, Recorded
 from muster.log.jetstream import JetStreamLog
 from muster.runtime.connection import Connection, NatsSettings, connect
 from tests.support.eventually import eventually
@@ -122,6 +125,9 @@ class _WrongClock:
     async def now(self) -> datetime:
         return await self._log.now() + timedelta(seconds=self._seconds)
 
+    async def last(self, key: Key, at_least: int = 0, *, leader: bool = False) -> Recorded | None:
+        return await self._log.last(key, at_least, leader=leader)
+
 
 @pytest.mark.parametrize(
     ("seconds", "severity"),
@@ -138,6 +144,27 @@ async def test_clocks_that_differ(
     assert found["clock"].severity is severity
     assert found["server"].severity is Severity.FINE
     assert found["sync.unknown"].severity is Severity.NOTE
+
+
+@pytest.mark.parametrize(
+    ("offset", "shown"), [(3600.0, "+3600.0"), (-1.5, "-1.5"), (0.9, None), (0.0, None)]
+)
+async def test_a_clock_that_was_moved_is_named(
+    connection: Connection, offset: float, shown: str | None
+) -> None:
+    await provision(connection)
+    log = JetStreamLog(connection)
+    fact = ClockSet(offset=offset, at=await log.now(), stepped=offset)
+    event = pool_event(
+        THE_LOG, fact, event_id="e1", source="muster/test", at=fact.at, kind="cluster"
+    )
+    await log.append(event, Basis(CLOCK, 0))
+    found = {f.key: f async for f in server(connection, log, None)}
+    await log.close()
+    assert ("clock.moved" in found) is (shown is not None)
+    if shown is not None:
+        assert shown in found["clock.moved"].message
+        assert found["clock.moved"].severity is Severity.NOTE
 
 
 def test_the_state_folder_is_looked_at(tmp_path: Path) -> None:

@@ -95,6 +95,16 @@ DOCTOR: dict[str, tuple[str, str]] = {
         "set the clocks by NTP: deadlines follow the server's clock, people read this one",
         "请用 NTP 校时：期限以服务器时钟为准，而人看的是本机时钟",
     ),
+    "doctor.clock.moved": (
+        "the server's clock was moved at {at}: it is {seconds} s ahead of Muster's time",
+        "服务器时钟在 {at} 被拨动：比 Muster 的时间快 {seconds} 秒",
+    ),
+    "doctor.clock.moved.fix": (
+        "nothing if the clock is right now: deadlines keep their length, the difference shrinks by"
+        " 0.5 ms each second; otherwise set it right, and the difference goes",
+        "若时钟现已正确则无需处理：期限时长不变，差值每秒缩小 0.5 毫秒；"
+        "否则请校正时钟，差值随即消失",
+    ),
     "doctor.storage": ("JetStream holds {used}", "JetStream 已用 {used}"),
     "doctor.storage.full": (
         "JetStream holds {used} of {limit}",

@@ -13,14 +13,17 @@ from muster.bus.api import Refused, call
 from muster.bus.provision import NEEDED_SERVER
 from muster.cli.checkup.finding import Finding, fine, note, problem, warning
 from muster.cli.stack.folder import StateFolder
+from muster.contracts.subjects import CLOCK
 from muster.domain.errors import Temporary
 from muster.runtime.ports import LOOPBACK
 
 if TYPE_CHECKING:
+    from muster.domain.clock import ClockSet
     from muster.log import EventLog
     from muster.runtime.connection import Connection
 
 OFF_S, FAR_OFF_S = 2.0, 60.0
+SEEN_S = 1.0
 FULL = 0.85
 ANSWER_S = 3.0
 
@@ -32,6 +35,8 @@ async def server(
     yield _version(connection)
     try:
         yield await _clock(log)
+        if (moved := await _moved(log)) is not None:
+            yield moved
         yield await _storage(connection)
     except Temporary as error:
         yield problem("server.silent", why=error)
@@ -56,6 +61,17 @@ async def _clock(log: EventLog) -> Finding:
     off = middle - told.timestamp()
     judged = fine if abs(off) < OFF_S else warning if abs(off) < FAR_OFF_S else problem
     return judged("clock", seconds=f"{off:+.2f}")
+
+
+async def _moved(log: EventLog) -> Finding | None:
+    """Say by how much Muster's time still differs from a server's clock that was moved."""
+    found = await log.last(CLOCK, leader=True)
+    if found is None:
+        return None
+    fact: ClockSet = found.event.data.detail
+    ahead = fact.offset_at(await log.now())
+    at = fact.at.isoformat(timespec="seconds")
+    return note("clock.moved", seconds=f"{ahead:+.1f}", at=at) if abs(ahead) >= SEEN_S else None
 
 
 async def _storage(connection: Connection) -> Finding:
