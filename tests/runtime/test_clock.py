@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import cast
 
 import pytest
 
 from muster.contracts.subjects import CLOCK
 from muster.domain.clock import CLOCK_OWNERS, ClockSet
 from muster.domain.edges import Owner
-from muster.log import Recorded
+from muster.log import EventLog, Recorded
 from muster.log.memory import LogFault, MemoryLog, Store
 from muster.runtime.clock import ServerClock, ticks
 from tests.support.lives import START
@@ -40,6 +41,21 @@ class Machine:
     def said(self) -> list[ClockSet]:
         entries = [self.store.entries[seq - 1] for seq in self.store.sequences(CLOCK.condition)]
         return [entry.event.data.detail for entry in entries if entry.event is not None]
+
+
+class Slow:
+    """A server that answers late: its clock was read at the beginning of the wait."""
+
+    def __init__(self, machine: Machine, seconds: float) -> None:
+        self._log, self._machine, self._seconds = MemoryLog(machine.store), machine, seconds
+
+    async def now(self) -> datetime:
+        told = await self._log.now()
+        self._machine.elapsed += self._seconds
+        return told
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._log, name)
 
 
 class Hurry:
@@ -113,6 +129,17 @@ async def test_a_failover_to_a_server_with_another_clock_and_back() -> None:
         await one.synchronise()
         assert machine.off(one) == pytest.approx(0, abs=0.1)
     assert [round(fact.offset) for fact in machine.said] == [3600, 0, -120, 0]
+
+
+async def test_a_server_that_takes_half_a_minute_to_answer_has_not_stepped() -> None:
+    machine = Machine()
+    log = Slow(machine, 0.0)
+    clock = ServerClock(cast("EventLog", log), Owner.REQUEUE, monotonic=machine.monotonic)
+    for seconds in (30.0, 0.0, 30.0, 30.0, 0.0):
+        log._seconds = seconds
+        await clock.synchronise()
+    assert machine.said == []
+    assert machine.off(clock) == 0
 
 
 async def test_what_is_said_is_an_event_like_any_other() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import timedelta
 
 import pytest
@@ -68,6 +69,28 @@ def test_less_than_a_step_is_drift_and_is_followed(drift: float) -> None:
     server.wait(1, step=drift)
     assert server.tells(one) is None
     assert server.off(one) == drift
+
+
+@pytest.mark.parametrize("late", [20.0, -20.0])
+def test_an_answer_that_was_long_on_its_way_is_no_step_and_teaches_nothing(late: float) -> None:
+    server = Server()
+    one = watching(server)
+    told = START + timedelta(seconds=server.ticks + late)
+    assert one.hear(told, server.ticks, server.agreed, slack=20.0) is None
+    assert server.off(one) == 0
+    far = told + timedelta(seconds=math.copysign(STEP_S + 0.01, late))
+    assert one.hear(far, server.ticks, server.agreed, slack=20.0) is not None
+
+
+def test_who_began_with_such_an_answer_learns_better() -> None:
+    server, one = Server(), Discipline()
+    assert one.hear(START + timedelta(seconds=9), 0.0, server.agreed, slack=9.0) is None
+    assert server.off(one) == 9
+    server.wait(1)
+    assert server.tells(one) is None
+    assert server.off(one) == 0
+    server.wait(1, step=STEP_S + 0.01)
+    assert server.tells(one) is not None
 
 
 def test_nothing_moves_before_the_server_is_asked_again() -> None:

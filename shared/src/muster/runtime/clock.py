@@ -68,8 +68,8 @@ class ServerClock:
         leader = False
         for _ in range(TRIES):
             agreed = await self._agreed(leader=leader)
-            told, when = await self._ask()
-            wanted = self._discipline.hear(told, when, agreed)
+            told, when, slack = await self._ask()
+            wanted = self._discipline.hear(told, when, agreed, slack)
             if wanted is None:
                 self._say_followed()
                 return
@@ -84,11 +84,12 @@ class ServerClock:
         found = await self._log.last(subjects.CLOCK, known, leader=leader)
         return Agreed(found.head, found.event.data.detail) if found else Agreed()
 
-    async def _ask(self) -> tuple[datetime, float]:
-        """The answer counts for the middle of the round trip."""
+    async def _ask(self) -> tuple[datetime, float, float]:
+        """The answer counts for the middle of the round trip, and may be off by half of it."""
         before = self._monotonic()
         told = await self._log.now()
-        return told, (before + self._monotonic()) / 2
+        after = self._monotonic()
+        return told, (before + after) / 2, (after - before) / 2
 
     async def _propose(self, wanted: ClockSet, when: float, agreed: Agreed) -> None:
         event = pool_event(

@@ -37,6 +37,7 @@ class Discipline:
 
     def __init__(self) -> None:
         self._anchor: tuple[datetime, float] | None = None
+        self._slack = 0.0
         self._born = 0.0
         self.seq = 0
         self.offset = 0.0
@@ -49,26 +50,33 @@ class Discipline:
         time, when = self._anchor
         return time + timedelta(seconds=ticks - when)
 
-    def hear(self, told: datetime, ticks: float, agreed: Agreed) -> ClockSet | None:
+    def hear(
+        self, told: datetime, ticks: float, agreed: Agreed, slack: float = 0.0
+    ) -> ClockSet | None:
         """Take in what the server's clock showed at `ticks`, read after `agreed` was.
 
-        Returns what should be agreed instead, if it is not as agreed; nothing has changed then.
-        `followed` says by how much `at` has moved, if the reading was taken as it is.
+        slack: by how much the reading may be off, since the answer was so long on its way. Returns
+        what should be agreed instead, if it is not as agreed; nothing has changed then. `followed`
+        says by how much `at` has moved, if the reading was taken as it is.
         """
         offset = agreed.offset_at(told)
         time = told - timedelta(seconds=offset)
         moved = (time - self.at(ticks)).total_seconds() if self._anchor else 0.0
+        news, self.seq = agreed.seq != self.seq, agreed.seq
+        drift = abs(moved) <= STEP_S + slack + self._slack
         if not self._anchor:
             self._born = ticks
-        elif self._doubts(moved, offset, ticks, news=agreed.seq != self.seq):
-            self.seq = agreed.seq
+        elif not drift and self._doubts(moved, offset, ticks, news=news):
             return ClockSet(offset=round(offset + moved, 3), at=told, stepped=round(moved, 3))
-        self._anchor, self.seq = (time, ticks), agreed.seq
+        if self._anchor and drift and slack > self._slack + STEP_S / 10:
+            moved = 0.0  # what is known is better than what was heard
+        else:
+            self._anchor, self._slack = (time, ticks), slack
         self.offset, self.followed = offset, moved
         return None
 
     def _doubts(self, moved: float, offset: float, ticks: float, *, news: bool) -> bool:
-        if abs(moved) <= STEP_S or abs(moved + offset) > LARGEST_S:
+        if abs(moved + offset) > LARGEST_S:
             return False
         # Somebody else has said so. A machine that slept for an hour believes that the clock was
         # moved by an hour: who was awake all the time knows better, who has just come does not.
