@@ -128,6 +128,11 @@ class Outside:
         self._number += 1
         return f"r{self._number}"
 
+    async def ask(self, verb: str, **data: Any) -> None:
+        """Ask for anything else."""
+        async with self._places:
+            await self._publish(verb, self._next(), **data)
+
     async def _publish(self, verb: str, request: str, **data: Any) -> None:
         body = {
             "specversion": "1.0",
@@ -144,11 +149,13 @@ class Outside:
 
 
 @asynccontextmanager
-async def outside(url: str, *, only_new: bool = False) -> AsyncIterator[Outside]:
+async def outside(
+    url: str, watcher: Watcher | None = None, *, only_new: bool = False
+) -> AsyncIterator[Outside]:
     """Connect, and watch the log from its beginning, or from now on."""
     watching, asking = await opened(url, "watcher"), await opened(url, "outside")
     try:
-        watcher = Watcher()
+        watcher = watcher or Watcher()
         await watching.jetstream().subscribe(
             ">",
             stream="EVENTS",

@@ -1,6 +1,6 @@
 """The real executor service over a cluster that only says that it has nodes and workers.
 
-Started by `gangs` as a process of its own: `python -m benchmarks.gangs_executor NODES GPUS`.
+Started as a process of its own: `python -m benchmarks.gangs_executor NODES GPUS [spot]`.
 Workers run as soon as they are launched and are gone as soon as they are told to stop.
 """
 
@@ -30,9 +30,9 @@ SETTINGS = ExecutorSettings(
 class InstantBackend:
     """See `muster.executor.backends.Backend`."""
 
-    def __init__(self, nodes: int, gpus: int) -> None:
+    def __init__(self, nodes: int, gpus: int, *, spot: bool = False) -> None:
         self._nodes = [
-            NodeFacts(f"n{number:04d}", gpus, "virtual", cpus=1024, memory_mib=1 << 24)
+            NodeFacts(f"n{number:04d}", gpus, "virtual", cpus=1024, memory_mib=1 << 24, spot=spot)
             for number in range(nodes)
         ]
         self._workers: dict[WorkerKey, Observed] = {}
@@ -91,10 +91,11 @@ class InstantBackend:
             yield changed
 
 
-def builder(nodes: int, gpus: int) -> Callable[[Runtime], Service]:
+def builder(nodes: int, gpus: int, *, spot: bool) -> Callable[[Runtime], Service]:
     """Return what builds the executor over so many nodes."""
-    return lambda runtime: build(runtime, SETTINGS, InstantBackend(nodes, gpus))
+    return lambda runtime: build(runtime, SETTINGS, InstantBackend(nodes, gpus, spot=spot))
 
 
 if __name__ == "__main__":
-    run(Owner.EXECUTOR, builder(int(sys.argv[1]), int(sys.argv[2])))
+    spot = sys.argv[3:] == ["spot"]
+    run(Owner.EXECUTOR, builder(int(sys.argv[1]), int(sys.argv[2]), spot=spot))

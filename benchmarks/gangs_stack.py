@@ -109,7 +109,7 @@ def used_by(pid: int) -> dict[str, float]:
 
 
 @asynccontextmanager
-async def stack(nodes: int, *, sync: str = "always") -> AsyncIterator[Stack]:
+async def stack(nodes: int, *, sync: str = "always", spot: bool = False) -> AsyncIterator[Stack]:
     """Run a log and the services over a cluster of so many nodes."""
     with tempfile.TemporaryDirectory(prefix="muster-bench-") as folder:
         async with server(sync) as url:
@@ -118,7 +118,8 @@ async def stack(nodes: int, *, sync: str = "always") -> AsyncIterator[Stack]:
             try:
                 for name in SERVICES:
                     running.start(name, f"muster.{name}.service")
-                running.start("executor", "benchmarks.gangs_executor", [str(nodes), str(GPUS)])
+                cluster = [str(nodes), str(GPUS), *(["spot"] if spot else [])]
+                running.start("executor", "benchmarks.gangs_executor", cluster)
                 yield running
                 await running.stop()
             finally:

@@ -5,6 +5,7 @@ stop after the same step. `train.py` makes one, and hands `asked` to whatever wa
 """
 
 import signal
+from datetime import datetime
 from pathlib import Path
 from types import FrameType
 
@@ -34,6 +35,15 @@ class StopRequest:
         if self._signal is not None:
             return signal.Signals(self._signal).name
         return "stop-file" if self.asked() else "gang"
+
+    @property
+    def deadline(self) -> datetime | None:
+        """When this process will be killed. The file is there before the signal, and may be written
+        anew with a nearer time; None where nobody wrote one."""
+        try:
+            return datetime.fromisoformat(self._file.read_text().strip()) if self._file else None
+        except (OSError, ValueError):
+            return None
 
     @property
     def exit_code(self) -> int:

@@ -149,7 +149,9 @@ class Training:
             complain(self._me.rank, f"a peer was lost while stopping: {trouble}")
         if self._me.rank == 0:
             self._store.save(state)
-        print(f"stopped: after_step={state.step} reason={self._stop.reason}")
+        deadline = self._stop.deadline
+        until = f" deadline={deadline.isoformat()}" if deadline else ""
+        print(f"stopped: after_step={state.step} reason={self._stop.reason}{until}")
         gang.leave(trouble)
         return self._stop.exit_code
 

@@ -40,8 +40,11 @@ def terminate_rank_1(gang: Launcher) -> None:
     gang.ranks[1].send(signal.SIGTERM)
 
 
+DEADLINE = "2031-05-01T08:00:30+00:00"
+
+
 def write_stop_file(gang: Launcher) -> None:
-    gang.stop_file.touch()
+    gang.stop_file.write_text(f"{DEADLINE}\n")
 
 
 @pytest.mark.parametrize("ask", [terminate_all, terminate_rank_1, write_stop_file])
@@ -58,6 +61,8 @@ def test_a_stopped_and_resumed_run_equals_an_uninterrupted_one(
         before = gang.ranks[0].losses
         stopped_at = max(before)
         assert all(f"stopped: after_step={stopped_at} " in r.output for r in gang.ranks.values())
+        told = [f"deadline={DEADLINE}" in r.output for r in gang.ranks.values()]
+        assert told == [ask is write_stop_file] * 2
     gang.stop_file.unlink(missing_ok=True)
 
     resumed = run_gang(2, tmp_path, *WATCHED, attempt=2)

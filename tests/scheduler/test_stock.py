@@ -201,3 +201,64 @@ def _enough(owed: int, holders: list[Holder]) -> list[list[Holder]]:
 
 def _cost(some: list[Holder]) -> tuple[int, ...]:
     return tuple(sum(one.tier == tier for one in some) for tier in (1, 0, -1))
+
+
+# --- who leaves, but too late --------------------------------------------------------------------
+
+
+def leaving(name: str, on: str, grace: int, **more: Any) -> JobState:
+    """A spot job that was told to leave at the instant of the plan."""
+    told = f.Preempted(cause=EvictionCause.SPOT_RECLAIM, grace_s=grace)
+    return evolve(running(name, [on], kind="spot", **more), told, at(0))
+
+
+def test_a_second_fall_with_a_nearer_deadline_shortens_the_grace() -> None:
+    made = decide(spots(1), [leaving("a", "s0", 60)], offered(0, deadline=at(20)))
+    assert decisions(made) == {"a": f.GraceShortened(deadline=at(20))}
+
+
+@pytest.mark.parametrize(
+    ("grace", "deadline", "gpus"),
+    [(60, 60.0, 0), (60, 61.0, 0), (60, None, 0), (60, 20.0, 8)],
+)
+def test_who_leaves_in_time_or_may_stay_is_left_alone(
+    grace: int, deadline: float | None, gpus: int
+) -> None:
+    ends = at(deadline) if deadline is not None else None
+    made = decide(spots(1), [leaving("a", "s0", grace)], offered(gpus, deadline=ends))
+    assert not decisions(made)
+
+
+def test_only_as_many_are_hurried_as_the_deadline_needs() -> None:
+    jobs = [leaving("a", "s0", 10), leaving("b", "s1", 60), leaving("c", "s2", 60)]
+    made = decide(spots(3), jobs, offered(8, deadline=at(20)))
+    (hurried,) = decisions(made).items()
+    assert hurried[0] in {"b", "c"}
+    assert hurried[1] == f.GraceShortened(deadline=at(20))
+
+
+def test_whoever_is_told_now_and_whoever_is_hurried_are_one_plan() -> None:
+    jobs = [leaving("a", "s0", 60), running("b", ["s1"], kind="spot")]
+    made = decide(spots(2), jobs, offered(0, deadline=at(20)))
+    assert decisions(made) == {
+        "a": f.GraceShortened(deadline=at(20)),
+        "b": f.Preempted(cause=EvictionCause.SPOT_RECLAIM, nodes=("s1",), grace_s=20),
+    }
+
+
+def test_a_stop_by_its_owner_is_hurried_too() -> None:
+    slow = running("a", ["s0"], kind="spot", grace_s=600)
+    stopped = evolve(slow, f.StopRequested(by="ann", request="r"), at(0))
+    made = decide(spots(1), [stopped], offered(0, deadline=at(20)))
+    assert decisions(made) == {"a": f.GraceShortened(deadline=at(20))}
+
+
+def test_nobody_leaves_in_place_of_one_that_overstays() -> None:
+    """What is on its way out counts as gone however late it is: the fall asked for it alone."""
+    stuck = evolve(
+        running("a", ["s0"], kind="spot"),
+        f.Preempted(cause=EvictionCause.SPOT_RECLAIM, grace_s=0),
+        at(-3600),
+    )
+    made = decide(spots(2), [stuck, running("b", ["s1"], kind="spot")], offered(8))
+    assert not decisions(made)

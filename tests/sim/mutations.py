@@ -5,7 +5,7 @@ A mutation replaces one function, table or text by a wrong one, as a careless ch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -44,6 +44,7 @@ from muster.scheduler.core import (
     quota,
     rank,
     rights,
+    stock,
     upkeep,
 )
 from muster.scheduler.core import round as scheduling
@@ -308,6 +309,23 @@ def a_block_list_is_ignored(patch: Patch) -> None:
     patch.setattr(Snapshot, "blocked", lambda self, state: frozenset())
 
 
+def more_than_the_stock_is_given_away(patch: Patch) -> None:
+    patch.setattr(stock.Stock, "over", lambda *args: [])
+
+
+def stock_is_taken_back_that_is_offered(patch: Patch) -> None:
+    def owed(self: stock.Stock, leaving: frozenset[JobKey]) -> Iterator[stock.Owed]:
+        for item, account in sorted(self._accounts.items()):
+            if held := account.without(leaving):
+                yield stock.Owed(item, held, None)
+
+    patch.setattr(stock.Stock, "owed", owed)
+
+
+def a_right_to_spot_is_ignored(patch: Patch) -> None:
+    patch.setattr(Snapshot, "denied_spot", lambda self, state: False)
+
+
 def the_living_scheduler_forgets_an_unreadable_event(patch: Patch) -> None:
     true = Fold.take
     seen: set[tuple[int, int]] = set()
@@ -335,6 +353,9 @@ MUTATIONS: dict[str, tuple[str, Callable[[Patch], None]]] = {
         ("I3", a_release_needs_no_proof),
         ("I23", a_ceiling_is_ignored),
         ("I23", a_block_list_is_ignored),
+        ("I24", more_than_the_stock_is_given_away),
+        ("I24", stock_is_taken_back_that_is_offered),
+        ("I24", a_right_to_spot_is_ignored),
         ("I4", a_stop_is_forgotten_while_evicting),
         ("I5", every_requeue_counts),
         ("I6", the_next_entry_keeps_the_old_clock),

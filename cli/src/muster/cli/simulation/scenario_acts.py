@@ -53,8 +53,8 @@ def act(stage: Stage, step: s.Step, number: int, later: Later) -> None:
             stage.client(step.job).ask(step.do, request, job=job, **step.fields)
         case s.AskNode():
             _ask_node(stage, step, number)
-        case s.SetShare() | s.Block():
-            _ask_tenant(stage, step, number)
+        case s.SetShare() | s.Block() | s.SetStock() | s.SetSpot():
+            _ask_operator(stage, step, number)
         case s.Machine():
             _machine(stage, step)
         case s.Exit():
@@ -93,14 +93,23 @@ def _ask_node(stage: Stage, step: s.AskNode, number: int) -> None:
     stage.operator().ask(f"{step.do}_node", request, node=step.node, **more)
 
 
-def _ask_tenant(stage: Stage, step: s.SetShare | s.Block, number: int) -> None:
+def _ask_operator(
+    stage: Stage, step: s.SetShare | s.Block | s.SetStock | s.SetSpot, number: int
+) -> None:
     request = step.label or f"step-{number}"
-    if isinstance(step, s.SetShare):
-        share = step.model_dump(include={"gpu_model", "guaranteed", "ceiling"})
-        stage.share(request, step.tenant, share)
-    else:
-        field = "add" if step.do == "block" else "remove"
-        stage.block(request, step.tenant, step.user, {field: list(step.nodes)})
+    match step:
+        case s.SetShare():
+            share = step.model_dump(include={"gpu_model", "guaranteed", "ceiling"})
+            stage.share(request, step.tenant, share)
+        case s.Block():
+            field = "add" if step.do == "block" else "remove"
+            stage.block(request, step.tenant, step.user, {field: list(step.nodes)})
+        case s.SetStock():
+            item = step.model_dump(include={"gpus", "gpu_model", "zone"})
+            stage.operator().ask("set_stock", request, notice_s=step.notice, **item)
+        case s.SetSpot():
+            who = {"tenant": step.tenant, "enabled": step.enabled}
+            stage.operator().ask("set_spot", request, **who)
 
 
 def _machine(stage: Stage, step: s.Machine) -> None:

@@ -80,6 +80,26 @@ class Block(Base):
         return self.nodes
 
 
+class SetStock(Base):
+    """What a provider says of spot capacity. gpus null: not offered. notice: seconds."""
+
+    do: Literal["stock"]
+    gpus: int | None
+    gpu_model: str = "H100"
+    zone: str = "default"
+    notice: int = 30
+    label: str | None = None
+
+
+class SetSpot(Base):
+    """An operator says whether a tenant may use spot capacity."""
+
+    do: Literal["spot"]
+    tenant: str
+    enabled: bool
+    label: str | None = None
+
+
 class Machine(Base):
     """A machine itself. announce: the cluster shows that it will be taken back in `notice` s.
 
@@ -202,6 +222,8 @@ Step: TypeAlias = Annotated[
     | AskNode
     | SetShare
     | Block
+    | SetStock
+    | SetSpot
     | Machine
     | Foreign
     | Leftover

@@ -15,6 +15,9 @@ from muster.testing.dice import Dice
 from muster.testing.invariants.base import Known
 from muster.testing.world import Option, World
 
+ENOUGH = 10_000
+"""GPUs of an item that nobody ever has too few of."""
+
 Wish = Callable[[Dice], tuple[str, dict[str, Any]]]
 
 
@@ -28,6 +31,7 @@ class Users:
         self._like: tuple[str, dict[str, Any]] | None = None
         self._fencing: dict[str, str] = {}
         self._last: tuple[Client, str, str, dict[str, Any]] | None = None
+        self._items: set[tuple[str, str]] = set()
         self._tenants = {client.tenant: client, "beta": client.of("beta")}
 
     def next_time(self, world: World) -> float | None:
@@ -54,6 +58,7 @@ class Users:
             node = world.dice.one_of(nodes)
             yield Option(0.25, f"ask about {node}", partial(self._about_node, world, node))
             yield Option(0.06, "ask about a tenant", partial(self._about_tenant, world))
+            yield Option(0.06, "speak of stock", partial(self._about_stock, world))
         if self._last is not None:
             yield Option(0.1, "the last request again", self._again)
 
@@ -100,10 +105,23 @@ class Users:
             ("set_blocklist", {"add": [node]}),
             ("set_blocklist", {"remove": [node]}),
             ("set_blocklist", {"add": [node], "only_user": self._client.user}),
-            ("set_spot", {"enabled": dice.chance(0.5)}),
+            *[("set_spot", {"enabled": enabled}) for enabled in (False, False, True)],
         ]
         verb, data = dice.one_of(wishes)
         self._ask(verb, about=dice.one_of(tuple(self._tenants)), **data)
+
+    def _about_stock(self, world: World) -> None:
+        """A provider says what spot jobs may hold."""
+        dice = world.dice
+        shape = self._known.nodes[dice.one_of(tuple(self._known.nodes))].shape
+        self._ask(
+            "set_stock",
+            zone=shape.zone,
+            gpu_model=shape.gpu_model,
+            gpus=dice.one_of((None, 0, dice.whole(1, 12), ENOUGH)),
+            notice_s=dice.one_of((0, 10, 120)),
+        )
+        self._items.add((shape.zone, shape.gpu_model))
 
     def _about_node(self, world: World, name: str) -> None:
         dice, node = world.dice, self._known.nodes[name]
@@ -154,5 +172,7 @@ class Users:
             for user in ({}, {"only_user": self._client.user}):
                 nodes = sorted(self._known.nodes)
                 self._ask("set_blocklist", about=name, remove=nodes, **user)
+        for zone, model in sorted(self._items):
+            self._ask("set_stock", zone=zone, gpu_model=model, gpus=ENOUGH)
         for name in self._known.nodes:
             self._ask("uncordon_node", node=name)

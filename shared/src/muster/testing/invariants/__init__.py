@@ -1,4 +1,4 @@
-"""Invariants I1-I22 as code: checked after every step of a world, each change looked at once."""
+"""Invariants I1-I24 as code: checked after every step of a world, each change looked at once."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from muster.testing.invariants.liveness import NothingWaitsForEver
 from muster.testing.invariants.order import FirstInLineFirstServed
 from muster.testing.invariants.preemption import GuaranteeIsKept, VictimsAreUseful
 from muster.testing.invariants.shares import SharesAreKept
+from muster.testing.invariants.stock import StockIsKept
 from muster.testing.invariants.truth import (
     ReasonsAreTrue,
     TheUsersWordIsKept,
@@ -51,6 +52,7 @@ OBSERVED: tuple[type[Invariant], ...] = (
     ReasonsAreTrue,
     TheUsersWordIsKept,
     SharesAreKept,
+    StockIsKept,
 )
 """Every invariant that looks at the log and the cluster alone; what others build on comes first."""
 

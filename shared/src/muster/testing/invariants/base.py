@@ -16,9 +16,11 @@ from typing import ClassVar
 from muster.contracts import subjects
 from muster.contracts.events import Event
 from muster.domain.facts import Fact
-from muster.domain.nodes import NodeFact, NodeState
+from muster.domain.nodes import NodeCondition, NodeFact, NodeState
 from muster.domain.pools import EpochTaken, PoolFact, RoundDecided
+from muster.domain.shelf import Place
 from muster.domain.state import JobState
+from muster.domain.stock import StockChanged
 from muster.domain.tenants import TenantView
 from muster.log.memory import StoredEntry
 from muster.testing.cluster import SimCluster
@@ -74,6 +76,15 @@ class Known:
         default_factory=lambda: defaultdict(list)
     )
 
+    stock: dict[Place, list[tuple[int, StockChanged]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+
+    def stock_at(self, place: Place, upto: int) -> StockChanged | None:
+        """Return what was said of an item of spot stock up to a sequence."""
+        known = [offer for seq, offer in self.stock.get(place, ()) if seq <= upto]
+        return known[-1] if known else None
+
     def tenant_at(self, tenant: str, upto: int) -> TenantView:
         """Return what was recorded of a tenant up to a sequence."""
         known = [view for seq, view in self.tenants.get(tenant, ()) if seq <= upto]
@@ -90,6 +101,15 @@ class Known:
         upto = rounds[-1][1].upto if rounds else 0
         index = bisect_right(self.past[node], upto, key=_sequence)
         return self.past[node][index - 1][1] if index else None
+
+
+def goes(node: NodeState | None) -> bool:
+    """Tell whether a node is capacity that is taken back."""
+    if node is None:
+        return False
+    if node.condition is NodeCondition.RECLAIMING:
+        return True
+    return node.shape.spot and node.condition is not NodeCondition.READY
 
 
 def _sequence(entry: tuple[int, NodeState]) -> int:
@@ -169,6 +189,10 @@ class Fold:
                 past.append((entry.seq, before.after(event.data.detail)))
                 for invariant in self.invariants:
                     invariant.on_tenant(address.names[0])
+            case "stock":
+                offer: StockChanged = event.data.detail
+                place = offer.pool, offer.zone, offer.gpu_model
+                self.known.stock[place].append((entry.seq, offer))
             case "pool" | "cluster":
                 self._tell_pool(address, entry, event)
 

@@ -16,12 +16,12 @@ from muster.domain.facts import (
     Succeeded,
     WorkersFailed,
 )
-from muster.domain.nodes import NodeCondition, NodeShape, NodeState, Taint, TaintEffect
+from muster.domain.nodes import NodeShape, Taint, TaintEffect
 from muster.domain.phases import PARKED, TERMINAL, Phase, Shown
 from muster.domain.reasons import ReasonCode
 from muster.domain.state import JobState
 from muster.testing.cluster import Life, WorkerId
-from muster.testing.invariants.base import Invariant, JobChange
+from muster.testing.invariants.base import Invariant, JobChange, goes
 
 _SHOWN = {
     Phase.SUBMITTED: {Shown.SUBMITTED},
@@ -104,18 +104,11 @@ class ReasonsAreTrue(Invariant):
 
     def _cause(self, state: JobState, fact: Preempted) -> None:
         nodes = [self.known.node_in_round(name, state.pool) for name in state.held]
-        if fact.cause is EvictionCause.SPOT_RECLAIM and not any(map(_goes, nodes)):
+        fell = any(place[0] == state.pool for place in self.known.stock)  # then see I24
+        if fact.cause is EvictionCause.SPOT_RECLAIM and not fell and not any(map(goes, nodes)):
             raise self.broken("spot reclaim, and no node of it goes", state.job)
         if fact.cause in {EvictionCause.PRIORITY, EvictionCause.QUOTA_RECLAIM} and not fact.by:
             raise self.broken(f"{fact.cause} for nobody", state.job)
-
-
-def _goes(node: NodeState | None) -> bool:
-    if node is None:
-        return False
-    if node.condition is NodeCondition.RECLAIMING:
-        return True
-    return node.shape.spot and node.condition is not NodeCondition.READY
 
 
 class TheUsersWordIsKept(Invariant):

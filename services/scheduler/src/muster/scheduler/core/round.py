@@ -7,7 +7,7 @@ and `_commit` is the one place where a placement becomes a decision.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from muster.domain.causes import EvictionCause
@@ -49,7 +49,7 @@ from muster.scheduler.core.rooms import Levels, Sites, domain_of
 from muster.scheduler.core.snapshot import Snapshot
 from muster.scheduler.core.stock import Scarce, Stock
 from muster.scheduler.core.tally import Tally
-from muster.scheduler.core.upkeep import awaited_by, returns, upkeep
+from muster.scheduler.core.upkeep import awaited_by, grace_ends, hurries, returns, upkeep
 from muster.scheduler.core.verdicts import Decision, Move
 from muster.scheduler.core.victims import Candidate, Exit, Search, Way, find_way
 
@@ -122,16 +122,31 @@ class Round:
             self._give_back()
 
     def _give_back(self) -> None:
-        """Send off who holds more of spot stock than is offered any more."""
-        leaving = frozenset(self.exits.leaving)
+        """Send off who holds more of spot stock than is offered any more, in time.
+
+        Who was told to leave is on the way out, however long that takes by now.
+        """
         told = {one.job for move in self.moves for one in move.decisions}
-        for owed in self.stock.owed(leaving):
+        leavers = self._memory.holders.leavers
+        for owed in self.stock.owed(frozenset({*self.exits.leaving, *leavers})):
             free = [job for job in self.exits.touchable() if job.key not in told]
-            for job, fact in returns(owed, free, self.stock, self.snapshot.now):
-                if self.size >= self.policy.max_decisions:
-                    return
-                self.decide(Decision(job.key, fact))
-                self._apply(job, fact)
+            if not self._decide_all(returns(owed, free, self.stock, self.snapshot.now), told):
+                return
+        ends = grace_ends(leavers.values())
+        for owed in self.stock.owed_late(frozenset({*self.exits.leaving, *leavers}), ends):
+            late = [job for job in leavers.values() if job.key not in told]
+            if not self._decide_all(hurries(owed, late, self.stock, self.snapshot.now), told):
+                return
+
+    def _decide_all(self, found: Iterable[tuple[Listed, Fact]], told: set[JobKey]) -> bool:
+        """Decide as much as one round may; tell whether that was all."""
+        for job, fact in found:
+            if self.size >= self.policy.max_decisions:
+                return False
+            self.decide(Decision(job.key, fact))
+            self._apply(job, fact)
+            told.add(job.key)
+        return True
 
     def _apply(self, job: Listed, fact: Fact) -> None:
         match fact:

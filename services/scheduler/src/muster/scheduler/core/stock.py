@@ -120,6 +120,19 @@ class Stock:
             if over > 0:
                 yield Owed(item, over, self._offers[item].deadline)
 
+    def owed_late(
+        self, leaving: frozenset[JobKey], grace_ends: Mapping[JobKey, datetime]
+    ) -> Iterator[Owed]:
+        """Yield what is held too much of once those are gone who leave by the item's deadline."""
+        for item, account in sorted(self._accounts.items()):
+            deadline = self._offers[item].deadline
+            if deadline is None:
+                continue
+            late = {job for job, end in grace_ends.items() if end > deadline}
+            over = account.without(leaving - late) - self._offered(item)
+            if over > 0:
+                yield Owed(item, over, deadline)
+
     def part_of(self, job: JobKey, item: Item) -> int:
         """Return what a job has of an item, in thousandths of GPUs."""
         return self._where.get(job, {}).get(item, 0)

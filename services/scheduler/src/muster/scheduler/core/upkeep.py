@@ -149,6 +149,34 @@ def returns(
         )
 
 
+def grace_ends(leavers: Iterable[Listed]) -> dict[JobKey, datetime]:
+    """Return until when those may stay who can be told to leave sooner."""
+    found = {}
+    for job in leavers:
+        grace = job.state.due(DeadlineKind.GRACE)
+        if grace is not None and may_follow("grace_shortened", job.state.phase):
+            found[job.key] = grace
+    return found
+
+
+def hurries(
+    owed: Owed, leavers: Iterable[Listed], stock: Stock, now: datetime
+) -> Iterator[tuple[Listed, Fact]]:
+    """Yield who leaves an item of spot stock later than it must be given back."""
+    deadline = owed.deadline
+    if deadline is None:
+        return
+    ends = grace_ends(leavers := tuple(leavers))
+    late = {
+        job.key: job
+        for job in leavers
+        if stock.part_of(job.key, owed.item) and ends.get(job.key, deadline) > deadline
+    }
+    holders = [_holder(job, stock.part_of(job.key, owed.item), now) for job in late.values()]
+    for one in givers(owed.milli, holders):
+        yield late[one.key], GraceShortened(deadline=deadline)
+
+
 def _holder(job: Listed, milli: int, now: datetime) -> Holder:
     tier = -1 if is_hold(job.state) else job.state.demand.tier
     return Holder(job.key, milli, tier, (lost_work(job.state, now), lot(job.state)))
