@@ -137,8 +137,10 @@ class Ended:
         """Read until every job has ended."""
         self._follower = await log.follow((f"jobs.{TENANT}.>",), after)
         while len(self.late) < count:
-            with contextlib.suppress(Temporary):
+            try:
                 self._note_all(await self._follower.next(1.0))
+            except Temporary:  # and let the connection come back
+                await asyncio.sleep(0.1)
 
     async def finish(self) -> None:
         """Read what has come since, to the end of the log."""
