@@ -23,6 +23,7 @@ from muster.cli.views.shares import (
     spot_rights,
     spot_table,
 )
+from muster.cli.views.spot_quota import quota_documents, quota_table
 from muster.cli.views.stock import item_document, stock_table
 from muster.cli.views.timeline import event_document, event_line, timeline
 from muster.contracts.events import job_event
@@ -38,7 +39,15 @@ from muster.domain.nodes import (
     Taint,
     evolve_node,
 )
-from muster.domain.pools import FragmentRow, FragmentsMeasured, PoolSummary, WaitingJob
+from muster.domain.pools import (
+    DemandHistory,
+    FragmentRow,
+    FragmentsMeasured,
+    PoolSummary,
+    SpotQuotaMeasured,
+    SpotQuotaRow,
+    WaitingJob,
+)
 from muster.domain.shelf import shelf
 from muster.domain.state import JobState
 from muster.domain.stock import StockChanged
@@ -326,6 +335,31 @@ def test_spot_rights_are_listed_with_the_word_for_all_pools_first() -> None:
         {"tenant": "acme", "pool": "west", "enabled": True},
     ]
     assert "every pool" in rendered(spot_table(found))
+
+
+def test_the_spot_quota_stands_beside_its_reasons_or_says_what_is_missing() -> None:
+    def measured(quota: float | None, hours: int) -> SpotQuotaRow:
+        return SpotQuotaRow(
+            gpu_model="H100",
+            capacity=64,
+            demand=20,
+            forecast=None if quota is None else 31.5,
+            held=8,
+            quota=quota,
+            eta=0.9,
+            evicted=1.5,
+            kept=40,
+            history=DemandHistory(hour=0, peak=20, hours=hours),
+        )
+
+    rows = (measured(29.25, 50), measured(None, 7))
+    found = SpotQuotaMeasured(at=START, upto=START, rows=rows)
+    shown = rendered(quota_table({"p": found}))
+    assert "29.2" in shown
+    assert "7 of 48 hours" in shown
+    first = next(quota_documents("p", found))
+    assert (first["pool"], first["quota"], first["hours"]) == ("p", 29.25, 50)
+    assert "history" not in first
 
 
 # --- shares and block lists ----------------------------------------------------------------------

@@ -93,6 +93,24 @@ POOL_FACTS: tuple[p.PoolFact, ...] = (
             ),
         ),
     ),
+    p.SpotQuotaMeasured(
+        at=START,
+        upto=START,
+        rows=(
+            p.SpotQuotaRow(
+                gpu_model="H100",
+                capacity=64,
+                demand=20,
+                forecast=31.5,
+                held=8,
+                quota=29.25,
+                eta=0.9,
+                evicted=1.5,
+                kept=40,
+                history=p.DemandHistory(hour=490_000, peak=20, whole=True, hours=50),
+            ),
+        ),
+    ),
 )
 
 TENANT_FACTS: tuple[t.TenantFact, ...] = (

@@ -9,6 +9,7 @@ import pytest
 from muster.domain.demand import Locality, LocalityMode
 from muster.domain.nodes import NodeState
 from muster.domain.phases import TERMINAL, Phase
+from muster.domain.pools import DemandHistory, SpotQuotaMeasured, SpotQuotaRow
 from muster.domain.state import JobState
 from muster.domain.stock import StockChanged
 from muster.domain.tenants import QuotaSet, Share, SpotSet, TenantView
@@ -16,7 +17,7 @@ from muster.domain.waiting import Explanation, HelpKind, Tier, Why, WhyCode
 from muster.domain.waiting_words import KINDS, WORDS, in_general, steady, why
 from muster.scheduler.core.explain import explain, explain_state
 from muster.scheduler.core.plan import plan
-from muster.scheduler.core.policy import Order, Policy
+from muster.scheduler.core.policy import Order, Policy, SpotQuota
 from muster.scheduler.core.snapshot import Eviction, Snapshot
 from muster.scheduler.core.verdicts import Waiting
 from muster.scheduler.cycle.summary import summarise
@@ -39,6 +40,24 @@ FULL = running("k", ["n1"], gpus=6, guarantee=True)
 LOW = running("low", ["n1"], priority=10)
 QUOTA = QuotaSet(
     by="ops", request="r", shares=(Share(pool="default", gpu_model="A100", ceiling=8),)
+)
+QUOTED = SpotQuotaMeasured(
+    at=NOW,
+    upto=NOW,
+    rows=(
+        SpotQuotaRow(
+            gpu_model="A100",
+            capacity=8,
+            demand=2,
+            forecast=3,
+            held=0,
+            quota=5,
+            eta=1,
+            evicted=0,
+            kept=0,
+            history=DemandHistory(hour=0, peak=2),
+        ),
+    ),
 )
 NEAR = Locality(mode=LocalityMode.REQUIRED, level="node")
 
@@ -91,6 +110,10 @@ CASES: dict[WhyCode, tuple[Snapshot, Policy]] = {
             stock=(StockChanged(pool="default", zone="default", gpu_model="A100", gpus=4),),
         ),
         Policy(),
+    ),
+    WhyCode.SPOT_QUOTA: (
+        world(ONE, [queued("q", kind="spot")], spot_quota=QUOTED),
+        Policy(spot_quota=SpotQuota.FORECAST),
     ),
     WhyCode.BEHIND: (
         world(
@@ -199,6 +222,9 @@ NUMBERS: dict[str, Any] = {
     "asked": 4,
     "zone": "z1",
     "offered": 4,
+    "quota": 4,
+    "capacity": 9,
+    "forecast": 5,
     "at": "then",
     "nodes": "n1",
     "by": "j",
@@ -216,7 +242,9 @@ def test_what_is_kept_of_a_reason_does_not_change_with_what_changes(
     code, kind = key
     one = why(code, **NUMBERS | {"kind": kind})
     other = why(
-        code, **NUMBERS | {"kind": kind, "fits": 0, "domain": "z2", "used": 5, "until": "soon"}
+        code,
+        **NUMBERS
+        | {"kind": kind, "fits": 0, "domain": "z2", "used": 5, "until": "soon", "quota": 3},
     )
     if WORDS[code].steady:
         assert one != other

@@ -25,7 +25,12 @@ from muster.contracts.alarms import LogLines
 from muster.contracts.queries import QueryAnswer
 from muster.contracts.requests import Answer, Request
 from muster.domain.nodes import NodeState
-from muster.domain.pools import FragmentsMeasured, PoolSummary, StabilityMeasured
+from muster.domain.pools import (
+    FragmentsMeasured,
+    PoolSummary,
+    SpotQuotaMeasured,
+    StabilityMeasured,
+)
 from muster.domain.state import JobState
 from muster.domain.stock import StockChanged
 from muster.domain.tenants import TenantView
@@ -95,6 +100,10 @@ class Reach:
     async def stability(self, pool: str) -> StabilityMeasured | None:
         """Return how long idle jobs keep their places in a pool, as it was measured last."""
         return await self._client.stability(pool)
+
+    async def spot_quota(self, pool: str) -> SpotQuotaMeasured | None:
+        """Return how much spot jobs may hold on ordinary nodes, as last measured."""
+        return await self._client.spot_quota(pool)
 
     async def events(self, filters: Sequence[str]) -> AsyncIterator[Recorded]:
         """Yield the events that there are now, in order."""

@@ -27,7 +27,13 @@ from muster.contracts.queries import ExplainJob, FitJob, Priority, Query, QueryA
 from muster.contracts.requests import Answer, Request
 from muster.domain.errors import Permanent, Temporary
 from muster.domain.nodes import NodeState
-from muster.domain.pools import FragmentsMeasured, PoolSummary, RoundDecided, StabilityMeasured
+from muster.domain.pools import (
+    FragmentsMeasured,
+    PoolSummary,
+    RoundDecided,
+    SpotQuotaMeasured,
+    StabilityMeasured,
+)
 from muster.domain.stock import StockChanged
 from muster.domain.tenants import TenantView
 from muster.log import Recorded, Unreadable
@@ -247,6 +253,12 @@ class MusterClient:
         """Return how long idle jobs keep their places in a pool; None if nothing is measured."""
         found = await self._log.last(subjects.pool_key(pool, "stability"), leader=True)
         measured: StabilityMeasured | None = found.event.data.detail if found else None
+        return measured
+
+    async def spot_quota(self, pool: str) -> SpotQuotaMeasured | None:
+        """Return how much spot jobs may hold on ordinary nodes, as last measured."""
+        found = await self._log.last(subjects.pool_key(pool, "spot_quota"), leader=True)
+        measured: SpotQuotaMeasured | None = found.event.data.detail if found else None
         return measured
 
     async def decided(self, pool: str) -> RoundDecided | None:

@@ -122,4 +122,65 @@ class StabilityMeasured(PoolFact):
     calibration: tuple[Calibration, ...] = ()
 
 
+class DemandHistory(Frozen):
+    """What is known of how the demand for one GPU model goes, in GPUs. Hours count since 1970.
+
+    peak: the highest demand of the hour so far; whole: that hour was watched from its beginning.
+    week: usual peak by hour of the week, None = never seen. recent: peaks of the last hours without
+    a gap, the newest last. errors: mean square of what was foreseen wrongly, 1, 2, ... hours ahead.
+    hours: so many whole hours were watched.
+    """
+
+    hour: int
+    peak: float
+    whole: bool = False
+    week: tuple[float | None, ...] = (None,) * 168
+    recent: tuple[float, ...] = ()
+    errors: tuple[float, ...] = ()
+    hours: int = 0
+
+
+class SpotQuotaRow(Frozen):
+    """How much of one GPU model spot jobs may hold on nodes that others may take back.
+
+    GPUs. quota: None = no limit, as too little is known of the demand. demand: what jobs that spot
+    jobs give way to hold and wait for; forecast: the most of it that is reckoned with within the
+    horizon. held: by spot jobs. eta: the quota is so many times what the forecast leaves free, as
+    evictions came out. evicted, kept: evictions and undisturbed hours of spot jobs since eta moved,
+    the older the less.
+    """
+
+    gpu_model: str
+    capacity: float
+    demand: float
+    forecast: float | None
+    held: float
+    quota: float | None
+    eta: float
+    evicted: float
+    kept: float
+    history: DemandHistory
+
+
+class SpotQuotaMeasured(PoolFact):
+    """How much spot jobs may hold, model by model, and all that the next measurement needs.
+
+    upto: evictions before this instant are counted.
+    """
+
+    event: ClassVar[str] = "spot_quota"
+    at: Instant
+    upto: Instant
+    rows: tuple[SpotQuotaRow, ...] = ()
+
+    @property
+    def limits(self) -> dict[str, float]:
+        """Return the quota of each model that has one."""
+        return {row.gpu_model: row.quota for row in self.rows if row.quota is not None}
+
+    def of(self, gpu_model: str) -> SpotQuotaRow | None:
+        """Return the row of a model."""
+        return next((row for row in self.rows if row.gpu_model == gpu_model), None)
+
+
 POOL_FACTS: dict[str, type[PoolFact]] = {fact.event: fact for fact in PoolFact.__subclasses__()}

@@ -76,6 +76,21 @@ WORDS: dict[WhyCode, Words] = {
         "请管理员为租户重新开通 Spot（muster quota spot TENANT --on），"
         "或停止该任务并以其他资源类型重新提交",
     ),
+    WhyCode.SPOT_QUOTA: Words(
+        Tier.CAPACITY,
+        "spot jobs may hold {quota} GPUs of {model} on nodes that other jobs may take back: {used}"
+        " are held, this job asks for {asked}; of {capacity} GPUs other jobs are reckoned to need"
+        " {forecast}",
+        "Spot 任务在可被其他任务收回的节点上最多占用 {quota} 个 {model} GPU：已占用 {used} 个，"
+        "本任务申请 {asked} 个；共 {capacity} 个 GPU，预计其他任务需要 {forecast} 个",
+        "other spot jobs end, the demand of other jobs falls, or the job is submitted on demand;"
+        " `muster stock quota` shows what it follows from",
+        "等待其他 Spot 任务结束或其他任务的需求下降，或改用按量资源提交；"
+        "可用 `muster stock quota` 查看其依据",
+        "of what spot jobs may hold of {model} on nodes that other jobs may take back, too little"
+        " is left for the {asked} GPUs of this job",
+        "Spot 任务在可被其他任务收回的 {model} 节点上的配额，剩余不足本任务申请的 {asked} 个 GPU",
+    ),
     WhyCode.NO_NODES: Words(
         Tier.POOL,
         "the pool has no nodes yet",
@@ -379,7 +394,7 @@ def _words(code: WhyCode, numbers: Mapping[str, int | str]) -> Words:
 _SPOKEN = frozenset({"why", "why_zh"})
 """Sentences within sentences: not for programs."""
 
-UNSTEADY = frozenset({"fits", "domain", "used", "until", "nodes"})
+UNSTEADY = frozenset({"fits", "domain", "used", "until", "nodes", "quota", "capacity", "forecast"})
 """Numbers that may be others in every round."""
 
 

@@ -142,6 +142,10 @@ HELP: dict[str, tuple[str, str]] = {
         "Say how many GPUs spot jobs may hold: what a provider's stock says.",
         "设置 Spot 任务可占用的 GPU 数（等同供应商库存）。",
     ),
+    "help.stock.quota": (
+        "Show how much spot jobs may hold on nodes that other jobs may take back, and why.",
+        "显示 Spot 任务在可被其他任务收回的节点上的配额及其依据。",
+    ),
     "option.stock.zone": ("The zone of the nodes.", "节点所在可用区。"),
     "option.stock.model": ("The GPU model.", "GPU 型号。"),
     "option.stock.gpus": (

@@ -15,6 +15,7 @@ from muster.cli.session import Session, session_of
 from muster.cli.strangers import show as show_done
 from muster.cli.strangers import strangers
 from muster.cli.texts import say
+from muster.cli.views.spot_quota import quota_documents, quota_table
 from muster.cli.views.stock import item_document, stock_table
 from muster.cli.words import duration
 from muster.contracts import requests as r
@@ -62,6 +63,26 @@ def set_stock(
         network=network,
     )
     run(_set(session_of(context), body))
+
+
+@app.command("quota", help=say("help.stock.quota"))
+def quota(context: typer.Context, pool: Pool = None) -> None:
+    """Say how much spot jobs may hold where others may take it back."""
+    run(_quota(session_of(context), pool))
+
+
+async def _quota(session: Session, pool: str | None) -> None:
+    async with reach(session) as muster:
+        pools = [pool] if pool else sorted({node.pool for node in await muster.nodes()})
+        measured = {name: await muster.spot_quota(name) for name in pools}
+    known = {name: found for name, found in measured.items() if found is not None}
+    if session.as_json:
+        output.document([one for item in known.items() for one in quota_documents(*item)])
+    elif known:
+        output.show(quota_table(known))
+        output.line(say("quota.spot.meaning"))
+    else:
+        output.line(say("quota.spot.none"))
 
 
 async def _list(session: Session, pool: str | None) -> None:

@@ -8,7 +8,7 @@ from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from muster.domain.model import Token
-from muster.scheduler.core.policy import Order, Policy
+from muster.scheduler.core.policy import Order, Policy, SpotQuota
 
 PlacementPolicy = Literal["default", "fgd", "best_fit", "first_fit"]
 StabilityBounds = Literal["measured", "fixed"]
@@ -22,7 +22,7 @@ class SchedulerSettings(BaseSettings):
     standby_look_s, standby_misses: so many looks without a sign of life of the leader while
     something is to be decided, and this scheduler takes over. checkpoint_s: between two
     checkpoints, 0 = none.
-    order: of the queue: default, fifo, fifo_skip or sjf.
+    order: of the queue: default, fifo_spot, fifo, fifo_skip or sjf.
     age_s: one point of priority (1-99) is worth so many seconds of waiting in the queue.
     reserve_after_s: after so long in the queue room is kept for a job that nothing but room keeps
     back; reserve_max_s: for so long at a stretch while limits prove no end, then twice as long,
@@ -38,6 +38,12 @@ class SchedulerSettings(BaseSettings):
     stability: bounds of the risk of idle jobs' levels: measured, or fixed where they are assumed to
     be right; medium_survives, high_survives: what levels promise, the chance of keeping a place
     for an hour.
+    spot_quota: how much spot jobs may hold on ordinary nodes: off (whatever is free), no_forecast
+    (what all other jobs do not ask for now) or forecast (what they are not expected to ask for
+    within spot_horizon_h hours, once two days were watched). spot_percentile: the part of all cases
+    in which the forecast is to be enough. spot_evictions: the part of all hours of spot jobs that
+    may end in an eviction; spot_eta_min, spot_eta_max: how far what happens may lower or raise the
+    quota for that; both 1 = not at all.
     """
 
     model_config = SettingsConfigDict(env_prefix="MUSTER_SCHEDULER_", extra="forbid", frozen=True)
@@ -64,6 +70,12 @@ class SchedulerSettings(BaseSettings):
     stability: StabilityBounds = "measured"
     medium_survives: float = Field(default=0.8, gt=0, lt=1)
     high_survives: float = Field(default=0.95, gt=0, lt=1)
+    spot_quota: SpotQuota = SpotQuota.OFF
+    spot_horizon_h: int = Field(default=1, ge=1, le=12)
+    spot_percentile: float = Field(default=0.9, ge=0.5, le=0.999)
+    spot_evictions: float = Field(default=0.02, ge=0.001, le=0.5)
+    spot_eta_min: float = Field(default=0.1, gt=0, le=1)
+    spot_eta_max: float = Field(default=2.0, ge=1, le=10)
 
     @property
     def policy(self) -> Policy:
@@ -85,4 +97,10 @@ class SchedulerSettings(BaseSettings):
             stability=self.stability,
             medium_survives=self.medium_survives,
             high_survives=self.high_survives,
+            spot_quota=self.spot_quota,
+            spot_horizon_h=self.spot_horizon_h,
+            spot_percentile=self.spot_percentile,
+            spot_evictions=self.spot_evictions,
+            spot_eta_min=self.spot_eta_min,
+            spot_eta_max=self.spot_eta_max,
         )

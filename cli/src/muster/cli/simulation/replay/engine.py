@@ -31,7 +31,9 @@ from muster.domain.edges import Owner
 from muster.domain.phases import Phase
 from muster.domain.state import JobState
 from muster.requeue.core.decide import Round, on_deadline
+from muster.scheduler.core.policy import SpotQuota
 from muster.scheduler.core.snapshot import JobKey, key_of
+from muster.scheduler.core.spot_quota import EVERY_S
 from muster.testing.virtual_time import START
 
 QUIET = frozenset({"submitted", "scheduled", "launching", "started", "signalled", "succeeded"})
@@ -91,6 +93,8 @@ class Engine:
             self._at(
                 START + timedelta(seconds=row.submit_s), Kind.SUBMIT, partial(self._submit, row)
             )
+        if settings.policy.spot_quota is not SpotQuota.OFF:
+            self._at(START, Kind.ALARM, self._measure)
         for step in steps:
             at = START + timedelta(seconds=step.at_s)
             self._at(at, Kind.NODE, partial(self._capacity.take, step))
@@ -162,6 +166,13 @@ class Engine:
         key = key_of(state)
         for _, at in armed(state, Owner.REQUEUE):
             self._at(at, Kind.ALARM, partial(self._ring, key))
+
+    def _measure(self) -> None:
+        """Measure quotas, and again later as long as anything else is to come."""
+        self.rounds.measure()
+        if self._agenda:
+            at = self.book.clock.now() + timedelta(seconds=EVERY_S)
+            self._at(at, Kind.ALARM, self._measure)
 
     def _ring(self, key: JobKey) -> None:
         """A queue entry may be over; it has one round more (see requeue)."""

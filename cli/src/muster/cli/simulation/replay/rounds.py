@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 
 from muster.cli.simulation.replay.book import Book
 from muster.domain.edges import Owner
+from muster.scheduler.core import spot_quota
 from muster.scheduler.core.plan import plan
 from muster.scheduler.core.policy import Policy
 from muster.scheduler.core.snapshot import JobKey
@@ -95,6 +96,15 @@ class Rounds:
         self._judge_at = now + timedelta(seconds=JUDGE_EVERY_S)
         if (found := judged(self._book.fold, now, self._policy)) is not None:
             self._book.say(found)
+
+    def measure(self) -> None:
+        """Measure how much spot jobs may hold, as the cycle does every five minutes."""
+        book, now = self._book, self._book.clock.now()
+        made, version = self.made, book.fold.version
+        if made is None or self._news:
+            made = plan(book.fold.snapshot(now, book.events, None, self._aside()), self._policy)
+        book.say(spot_quota.measure(made, now))
+        self._news = self._news or book.fold.version != version
 
     def _aside(self) -> frozenset[JobKey]:
         heads = {job: last.head for job, last in self._book.jobs.items()} if self._set_aside else {}

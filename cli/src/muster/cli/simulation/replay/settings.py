@@ -10,7 +10,7 @@ from typing import Any
 from muster.cli.errors import CliError
 from muster.cli.words import plain
 from muster.domain.demand import QueueLimits, ResourceClass
-from muster.scheduler.core.policy import Order, Policy
+from muster.scheduler.core.policy import Order, Policy, SpotQuota
 
 CHECKPOINT_S = 3600.0
 """What published replays of spot clusters assume: a checkpoint every hour."""
@@ -78,5 +78,6 @@ _READ: Mapping[type, Callable[[str], Any]] = {
     str: str,
     tuple: lambda text: tuple(part for part in text.split(",") if part),
     Order: Order,
+    SpotQuota: SpotQuota,
 }
 """Kind of a field -> how it is read. A field of another kind cannot be set by a text."""

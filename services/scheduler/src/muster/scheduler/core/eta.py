@@ -48,6 +48,7 @@ class Unknown(StrEnum):
     NO_BASIS = "NO_BASIS"
     TOO_FAR = "TOO_FAR"
     EXPIRES = "EXPIRES"
+    QUOTA = "QUOTA"
 
 
 WHY = {
@@ -64,6 +65,11 @@ WHY = {
     ),
     Unknown.EXPIRES: Text(
         "by this estimate its time in the queue ends first", "按此估计，其排队时限会先到"
+    ),
+    Unknown.QUOTA: Text(
+        "how much spot jobs may hold follows the demand of others, and is measured anew every few"
+        " minutes",
+        "Spot 任务的配额随其他任务的需求变化，每隔几分钟重新计算",
     ),
 }
 
@@ -113,9 +119,9 @@ def etas(made: Plan, jobs: Collection[JobKey], memory: Memory | None = None) -> 
             raise KeyError(key)
     line = [waiter.key for waiter, _ in islice(made.verdicts.ordered(), MAX_QUEUE)]
     places = {key: place for place, key in enumerate(line)}
-    near = {key for key in jobs if key in places and not _is_hopeless(made, key)}
+    near = {key for key in jobs if key in places and _why_not(made, key) is None}
     found = {
-        key: Eta(key, None, None, Basis.UNKNOWN, _why_not(made, key))
+        key: Eta(key, None, None, Basis.UNKNOWN, _why_not(made, key) or Unknown.TOO_FAR)
         for key in jobs
         if key not in near
     }
@@ -131,13 +137,12 @@ _HOPELESS = frozenset({Waiting.NEVER_FITS, Waiting.NODES_ABSENT, Waiting.NODES_S
 _HOPELESS |= {Waiting.NO_NODES, Waiting.SET_ASIDE, Waiting.SPOT_DISABLED}
 
 
-def _is_hopeless(made: Plan, key: JobKey) -> bool:
+def _why_not(made: Plan, key: JobKey) -> Unknown | None:
+    """Return why there is nothing to look ahead for, if there is not."""
     verdict = made.verdicts.get(key)
-    return verdict is not None and verdict.why in _HOPELESS
-
-
-def _why_not(made: Plan, key: JobKey) -> Unknown:
-    return Unknown.NEVER if _is_hopeless(made, key) else Unknown.TOO_FAR
+    if verdict is not None and verdict.why is Waiting.SPOT_QUOTA:
+        return Unknown.QUOTA
+    return Unknown.NEVER if verdict is not None and verdict.why in _HOPELESS else None
 
 
 def _estimates(seen: Snapshot, policy: Policy, near: Collection[JobKey]) -> dict[JobKey, Eta]:

@@ -142,8 +142,9 @@ def why_of(made: Plan, job: Listed, verdict: Verdict) -> Why:
             return why(WhyCode.NO_ROOM, **room, **_kept(verdict.kept))
         case Waiting.SET_ASIDE | Waiting.NO_NODES | Waiting.BEHIND | Waiting.NOT_REACHED:
             return why(code)
-        case Waiting.STOCK if verdict.stock is not None:
-            return why(code, **_stock(verdict.stock))
+        case Waiting.STOCK | Waiting.SPOT_QUOTA if verdict.stock is not None:
+            said = _stock(verdict.stock) if verdict.stock.zone else _spot_quota(made, verdict.stock)
+            return why(code, **said)
         case Waiting.QUOTA if verdict.quota is not None:
             return why(code, **_shares(verdict.quota))
         case Waiting.RESERVED if verdict.kept is not None:
@@ -204,6 +205,20 @@ def _stock(scarce: Scarce) -> dict[str, int | str]:
         "offered": texts.gpus(scarce.offered),
         "used": texts.gpus(scarce.used),
         "asked": texts.gpus(scarce.asked),
+    }
+
+
+def _spot_quota(made: Plan, scarce: Scarce) -> dict[str, int | str]:
+    measured = made.snapshot.spot_quota
+    row = measured.of(scarce.gpu_model) if measured else None
+    known = row is not None and row.forecast is not None
+    return {
+        "model": scarce.gpu_model,
+        "quota": texts.gpus(scarce.offered),
+        "used": texts.gpus(scarce.used),
+        "asked": texts.gpus(scarce.asked),
+        "capacity": f"{row.capacity:g}" if row else "-",
+        "forecast": f"{row.forecast:g}" if row and known else "-",
     }
 
 

@@ -11,15 +11,29 @@ from muster.domain.demand import ResourceClass, StabilityLevel
 class Order(StrEnum):
     """Who comes first in the queue.
 
-    default: guarantee, tier, then priority and waiting together. fifo: who came first, and nobody
+    default: guarantee, tier, then priority and waiting together. fifo_spot: the same, but nobody of
+    the spot class passes a spot job that waits for room. fifo: who came first, and nobody
     passes a job that waits for room; fifo_skip: the same, but who fits may pass. sjf: who says that
     it runs the shortest (`max_runtime_s`). The last three know neither classes nor priorities.
     """
 
     DEFAULT = "default"
+    FIFO_SPOT = "fifo_spot"
     FIFO = "fifo"
     FIFO_SKIP = "fifo_skip"
     SJF = "sjf"
+
+
+class SpotQuota(StrEnum):
+    """How much spot jobs may hold on ordinary nodes.
+
+    off: whatever is free. no_forecast: what all other jobs do not ask for now. forecast: what they
+    are not expected to ask for within some hours.
+    """
+
+    OFF = "off"
+    NO_FORECAST = "no_forecast"
+    FORECAST = "forecast"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +58,11 @@ class Policy:
     promise is kept, fixed = where they are assumed to be right. medium_survives, high_survives:
     what is promised, the chance of keeping a place for an hour.
 
+    spot_quota: see there. spot_horizon_h: so far the forecast looks ahead; spot_percentile: the
+    part of all cases in which it is to be enough. spot_evictions: the part of all hours of spot
+    jobs that may end in an eviction. spot_eta_min, spot_eta_max: bounds of the feedback; both 1 =
+    none.
+
     on_spot: classes that may use nodes of spot capacity; a guaranteed job never does.
     max_decisions: events of one round. max_attempts: different shapes tried against the nodes.
     max_searches: searches for victims. max_looks: nodes looked at, equal ones counted once; about
@@ -63,6 +82,12 @@ class Policy:
     stability: str = "measured"
     medium_survives: float = 0.8
     high_survives: float = 0.95
+    spot_quota: SpotQuota = SpotQuota.OFF
+    spot_horizon_h: int = 1
+    spot_percentile: float = 0.9
+    spot_evictions: float = 0.02
+    spot_eta_min: float = 0.1
+    spot_eta_max: float = 2.0
     on_spot: frozenset[ResourceClass] = frozenset({ResourceClass.SPOT, ResourceClass.IDLE})
     placement: str = "default"
     pool_placement: tuple[tuple[str, str], ...] = ()

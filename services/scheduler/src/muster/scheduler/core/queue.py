@@ -21,6 +21,7 @@ from muster.scheduler.core.policy import Order
 from muster.scheduler.core.quota import Owners
 from muster.scheduler.core.rank import Level, Rank, level
 from muster.scheduler.core.round import Round
+from muster.scheduler.core.spot_room import is_spot
 from muster.scheduler.core.standing import Standing, Verdicts
 from muster.scheduler.core.texts import insufficient_capacity
 from muster.scheduler.core.verdicts import Decision, Verdict, Waiting
@@ -54,6 +55,7 @@ class Queue:
         self._never: dict[Shape, Verdict | None] = {}
         self._no_room: dict[tuple[Shape, bool], Verdict] = {}
         self._no_way: dict[Wish, Level] = {}
+        self._spot_stops = False
 
     # --- whose turn it is ----------------------------------------------------------------------
 
@@ -61,6 +63,7 @@ class Queue:
         """Place whom it can, first in line first; tell whether to go through them again."""
         self._no_room.clear()
         self._no_way.clear()
+        self._spot_stops = False
         self.round.keeper.begin()
         before = len(self.round.moves)
         resume = self._resume_at()
@@ -82,6 +85,7 @@ class Queue:
                 self.verdicts.judge_alone(job.key, verdict)
             else:
                 standing.judge(verdict)
+            self._spot_stops |= verdict is not None and self._stops_spot(job.state, verdict)
             if verdict is not None and self._stops_all(verdict):
                 self._stop_behind(standing, turns)
                 break
@@ -92,6 +96,10 @@ class Queue:
 
     def _stops_all(self, verdict: Verdict) -> bool:
         return self._policy.order is Order.FIFO and verdict.why in _FOR_ROOM
+
+    def _stops_spot(self, state: JobState, verdict: Verdict) -> bool:
+        in_order = self._policy.order is Order.FIFO_SPOT and is_spot(state)
+        return in_order and verdict.why in _FOR_ROOM
 
     def _stop_behind(self, standing: Standing, turns: list[Turn]) -> None:
         """Let nobody pass a job that waits for room."""
@@ -169,12 +177,14 @@ class Queue:
             return Verdict(Waiting.NO_NODES)
         if self.round.snapshot.denied_spot(state):
             return Verdict(Waiting.SPOT_DISABLED)
-        return None
+        behind = self._spot_stops and is_spot(state)
+        return Verdict(Waiting.BEHIND) if behind else None
 
     def _shape(self, state: JobState) -> Shape:
         """Return everything of a job that decides about it, but not its level."""
         made = self.round
-        own = made.ledger.key(state), made.snapshot.blocked(state)
+        limited = made.spot.active and is_spot(state)
+        own = made.ledger.key(state), made.snapshot.blocked(state), limited
         return *shape_of(state, self._policy), *own
 
     def _cut(self, job: Listed, short: Shortfall | None = None) -> Verdict:
@@ -196,9 +206,12 @@ class Queue:
             return Verdict(Waiting.QUOTA, short, quota=quota)
         if short.level is not None:
             return Verdict(Waiting.NO_DOMAIN, short)
-        stock = self.round.short_of_stock(job)
+        stock = self.round.short_of(job, self.round.stock)
         if stock is not None:
             return Verdict(Waiting.STOCK, short, stock=stock)
+        spot = self.round.short_of(job, self.round.spot)
+        if spot is not None:
+            return Verdict(Waiting.SPOT_QUOTA, short, stock=spot)
         fitting = self.round.ground.fitting
         closed = fitting.shut_out(job.state, fitting.avoided_by(job.state))
         return Verdict(Waiting.NODES_SHUT if closed else Waiting.NO_ROOM, short)
@@ -284,6 +297,7 @@ _FINAL = frozenset(
         Waiting.QUOTA,
         Waiting.SPOT_DISABLED,
         Waiting.STOCK,
+        Waiting.SPOT_QUOTA,
     }
 )
 """Verdicts that end a one-shot job: it had its round."""

@@ -61,6 +61,7 @@ _TRIED = frozenset(
         Waiting.NOT_REACHED,
         Waiting.QUOTA,
         Waiting.STOCK,
+        Waiting.SPOT_QUOTA,
     }
 )
 """Verdicts against which something may be tried."""

@@ -47,7 +47,8 @@ from muster.scheduler.core.rank import level
 from muster.scheduler.core.rights import Bid, Rights
 from muster.scheduler.core.rooms import Levels, Sites, domain_of
 from muster.scheduler.core.snapshot import Snapshot
-from muster.scheduler.core.stock import Scarce, Stock
+from muster.scheduler.core.spot_room import SpotRoom
+from muster.scheduler.core.stock import Holdings, Scarce, Stock
 from muster.scheduler.core.tally import Tally
 from muster.scheduler.core.upkeep import awaited_by, grace_ends, hurries, returns, upkeep
 from muster.scheduler.core.verdicts import Decision, Move
@@ -73,11 +74,12 @@ class Round:
         self.exits = Exits(snapshot, self.rights, memory.holders)
         self.next_instant = memory.holders.next_instant(snapshot.now)
         self.stock = Stock(snapshot)
+        self.spot = SpotRoom(snapshot, policy)
         self.moves: list[Move] = []
         self.placed: dict[JobKey, JobState] = {}
         self.size = 0
         self.keeper = Keeper(self)
-        if self.ledger.active or self.stock.active:
+        if self.ledger.active or self.stock.active or self.spot.active:
             self._open_books()
 
     def holder(self, key: JobKey) -> JobState | None:
@@ -90,6 +92,7 @@ class Round:
             waits = self._memory.waits(job)
             self.ledger.claim(job.state, job.state.held, waits)
             self.stock.claim(job.state, job.state.held, waits)
+            self.spot.claim(job.state, job.state.held, waits)
             if key in self.exits.leaving:
                 self.ledger.leave(key)
 
@@ -155,6 +158,7 @@ class Round:
                 self.board.drop(job.key)
                 self.ledger.drop(job.key)
                 self.stock.drop(job.key)
+                self.spot.drop(job.key)
                 self.exits.gone(job)
             case Preempted():
                 self.ground.touch(self.board.nodes_of(job.key))
@@ -186,10 +190,15 @@ class Round:
             return Shortfall(roles, 0, roles.replicas)
         moved = self.ground.without(sites, gone) if gone else UNCHANGED
         found = place(roles, sites, moved, how)
-        while not isinstance(found, Shortfall) and (over := self.stock.over(state, found, gone)):
-            moved = {**moved, **self.ground.emptied(sites, self.stock.nodes_of(over))}
+        while not isinstance(found, Shortfall) and (shut := self._shut_by(state, found, gone)):
+            moved = {**moved, **self.ground.emptied(sites, shut)}
             found = place(roles, sites, moved, how)
         return found
+
+    def _shut_by(self, state: JobState, placed: Placed, gone: frozenset[JobKey]) -> set[str]:
+        """Return the nodes of what a placement would take too much of."""
+        books = self.stock, self.spot
+        return {name for book in books for name in book.nodes_of(book.over(state, placed, gone))}
 
     def falls_short(self, job: Listed) -> Shortfall | None:
         """Return what is missing of free room for a job; None if it would fit."""
@@ -303,13 +312,13 @@ class Round:
         found = place(state.demand.roles, self.ground.open_to(state), how=self.how(state))
         return None if isinstance(found, Shortfall) else self.ledger.short(state)
 
-    def short_of_stock(self, job: Listed) -> Scarce | None:
-        """Return the item of which too little is offered, if that alone keeps a job out."""
-        if not self.stock.active:
+    def short_of(self, job: Listed, book: Holdings) -> Scarce | None:
+        """Return the item of which too little may be had, if that alone keeps a job out."""
+        if not book.active:
             return None
         state = job.state
         found = place(state.demand.roles, self.ground.open_to(state), how=self.how(state))
-        over = [] if isinstance(found, Shortfall) else self.stock.over(state, found)
+        over = [] if isinstance(found, Shortfall) else book.over(state, found)
         return min(over, key=lambda one: one.used + one.asked - one.offered, default=None)
 
     def place_by_eviction(self, job: Listed) -> Search:
@@ -396,7 +405,7 @@ class Round:
         how, rooms = self.how(job.state), sites.every
         part = domain_in(rooms, how)
         asked = [Asked(role, of_role(role)) for role in job.state.demand.roles if role.replicas]
-        exact = exact and not (self.ledger.active or self.stock.active)
+        exact = exact and not (self.ledger.active or self.stock.active or self.spot.active)
         board = self.board
         return lambda: Tally(asked, rooms, board, part, exact=exact)
 
@@ -451,6 +460,7 @@ class Round:
         self.board.claim(job.key, claim_on(placement, job.state.demand, cards), keys)
         self.ledger.claim(job.state, placement, keys)
         self.stock.claim(job.state, placement, keys)
+        self.spot.claim(job.state, placement, keys)
         self.ground.touch(placement)
         self.placed[job.key] = job.state
 

@@ -11,7 +11,7 @@ from muster.domain.causes import EvictionCause
 from muster.domain.demand import ResourceClass
 from muster.domain.nodes import NodeState
 from muster.domain.phases import Phase
-from muster.domain.pools import StabilityMeasured
+from muster.domain.pools import SpotQuotaMeasured, StabilityMeasured
 from muster.domain.state import DeadlineKind, JobState
 from muster.domain.stock import StockChanged
 from muster.domain.tenants import TenantView
@@ -48,6 +48,7 @@ class Eviction:
     """A job was told to leave for another one. by: the id of the job that benefits.
 
     void: somebody has changed the order of the two since, and it says nothing of it any more.
+    spot_models: of a spot job, the GPU models that it had on ordinary nodes.
     """
 
     at: datetime
@@ -55,6 +56,7 @@ class Eviction:
     by: str
     cause: EvictionCause
     void: bool = False
+    spot_models: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,7 @@ class Snapshot:
     tenants: what is recorded of their shares and block lists. evictions: for the sake of others,
     in this pool, the newest last; how far back, the fold decides.
     stability: what was told last of how long idle jobs keep their places.
+    spot_quota: how much spot jobs may hold on ordinary nodes, as it was measured last.
     """
 
     pool: str
@@ -83,6 +86,7 @@ class Snapshot:
     evictions: tuple[Eviction, ...] = ()
     stock: tuple[StockChanged, ...] = ()
     stability: StabilityMeasured | None = None
+    spot_quota: SpotQuotaMeasured | None = None
 
     memory: Memory | None = field(default=None, compare=False, repr=False)
     book: Book = field(init=False, repr=False)

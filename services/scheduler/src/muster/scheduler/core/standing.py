@@ -124,6 +124,24 @@ class Verdicts(Mapping[JobKey, Verdict]):
             return end - start
         return sum(not self.skips(waiter) for waiter in waiters[start:end])
 
+    def groups(self) -> Iterator[tuple[Waiter, int, Verdict | None]]:
+        """Yield who waits longest of jobs alike, how many they are, and why; None: placed.
+
+        Those that must not be placed yet, or are set aside, are left out.
+        """
+        for key in self.placed:
+            if (waiter := self._book.find(key)) is not None:
+                yield waiter, 1, None
+        for key, verdict in self._apart.items():
+            if key not in self.placed and (waiter := self._book.find(key)) is not None:
+                yield waiter, 1, verdict
+        for standing in self.standings.values():
+            waiters = standing.line.waiters
+            for start, end, verdict in standing.spans():
+                if count := self._counted(waiters, start, end):
+                    first = next(one for one in waiters[start:end] if not self.skips(one))
+                    yield first, count, verdict
+
     def ordered(self) -> Iterator[tuple[Waiter, Listed]]:
         """Yield every queued job, placed or not, first in line first; reads as far as asked."""
         lines = (self._line(standing.line) for standing in self.standings.values())

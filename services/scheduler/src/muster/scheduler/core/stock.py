@@ -56,18 +56,18 @@ class Holder:
     cost: tuple[float, str]
 
 
-class Stock:
-    """The items of a pool of which something is recorded. active: there is one."""
+class Holdings:
+    """What jobs hold of things of which there is only so much, counted by the nodes they are on.
 
-    def __init__(self, snapshot: Snapshot) -> None:
-        self._offers: Mapping[Item, StockChanged] = {
-            (offer.zone, offer.gpu_model): offer for offer in snapshot.stock
-        }
-        self.active = bool(self._offers)
-        nodes = snapshot.nodes if self.active else ()
-        places = ((n.node, (n.shape.zone, n.shape.gpu_model), n.shape.spot) for n in nodes)
-        self._item = {n: item for n, item, spot in places if spot and item in self._offers}
-        self._accounts: dict[Item, Account] = {item: Account() for item in self._offers}
+    limits: thousandths of GPUs by item; one that is not named has no limit. places: the item of
+    each node that has one. active: something is limited.
+    """
+
+    def __init__(self, limits: Mapping[Item, int], places: Mapping[str, Item]) -> None:
+        self._limits = limits
+        self.active = bool(limits)
+        self._item = {node: item for node, item in places.items() if item in limits}
+        self._accounts: dict[Item, Account] = {item: Account() for item in limits}
         self._where: dict[JobKey, dict[Item, int]] = {}
 
     def claim(
@@ -100,23 +100,33 @@ class Stock:
         """Return the items that a placement would take too much of once those are gone."""
         found = []
         for item, asked in sorted(self._amounts(state, placement).items()):
-            offered, used = self._offered(item), self._accounts[item].worst(gone)
+            offered, used = self._limits[item], self._accounts[item].worst(gone)
             if used + asked > offered:
                 found.append(Scarce(*item, offered, used, asked))
         return found
-
-    def _offered(self, item: Item) -> int:
-        return CARD * (self._offers[item].gpus or 0)
 
     def nodes_of(self, scarce: Iterable[Scarce]) -> Iterator[str]:
         """Yield the nodes whose GPUs these items are."""
         items = {(one.zone, one.gpu_model) for one in scarce}
         return (node for node, item in self._item.items() if item in items)
 
+
+class Stock(Holdings):
+    """The items of a pool of which something is recorded."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._offers: Mapping[Item, StockChanged] = {
+            (offer.zone, offer.gpu_model): offer for offer in snapshot.stock
+        }
+        limits = {item: CARD * (offer.gpus or 0) for item, offer in self._offers.items()}
+        nodes = snapshot.nodes if limits else ()
+        places = {n.node: (n.shape.zone, n.shape.gpu_model) for n in nodes if n.shape.spot}
+        super().__init__(limits, places)
+
     def owed(self, leaving: frozenset[JobKey]) -> Iterator[Owed]:
         """Yield what those who stay hold too much of."""
         for item, account in sorted(self._accounts.items()):
-            over = account.without(leaving) - self._offered(item)
+            over = account.without(leaving) - self._limits[item]
             if over > 0:
                 yield Owed(item, over, self._offers[item].deadline)
 

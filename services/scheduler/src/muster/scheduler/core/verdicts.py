@@ -59,6 +59,7 @@ class Waiting(StrEnum):
     QUOTA = "QUOTA"
     STOCK = "STOCK"
     SPOT_DISABLED = "SPOT_DISABLED"
+    SPOT_QUOTA = "SPOT_QUOTA"
     EVICTION_LIMIT = "EVICTION_LIMIT"
 
 
@@ -66,7 +67,8 @@ class Waiting(StrEnum):
 class Verdict:
     """short: of the free room, where that is what is missing. nodes: the ones that are absent.
 
-    quota: of the tenant's shares, where that is what is missing; stock: of spot capacity.
+    quota: of the tenant's shares, where that is what is missing; stock: of spot capacity, or of
+    what spot jobs may hold elsewhere.
     kept: the room that is kept for this job, or for another one that it stands behind.
     """
 

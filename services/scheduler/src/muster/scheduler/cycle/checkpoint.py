@@ -79,12 +79,14 @@ def _content(fold: Fold, last: Recorded, position: int) -> dict[str, Any]:
 
 
 def _eviction(one: Eviction) -> list[Any]:
-    return [one.at.isoformat(), *one.victim, one.by, one.cause.value, one.void]
+    found = [one.at.isoformat(), *one.victim, one.by, one.cause.value, one.void]
+    return [*found, list(one.spot_models)]
 
 
 def _evicted(item: Sequence[Any]) -> Eviction:
-    at, tenant, job, by, cause, void = item
-    return Eviction(datetime.fromisoformat(at), (tenant, job), by, EvictionCause(cause), void)
+    at, tenant, job, by, cause, void, models = item
+    when, why = datetime.fromisoformat(at), EvictionCause(cause)
+    return Eviction(when, (tenant, job), by, why, void, tuple(models))
 
 
 def _stay(one: Stay) -> list[Any]:

@@ -20,8 +20,10 @@ from muster.domain.pools import (
     FragmentsMeasured,
     PoolSummary,
     RoundDecided,
+    SpotQuotaMeasured,
     StabilityMeasured,
 )
+from muster.domain.state import JobState
 from muster.domain.stock import StockChanged
 from muster.domain.tenants import TenantView
 from muster.log import Recorded, Unreadable
@@ -30,6 +32,7 @@ from muster.scheduler.core.jobs import JobKey, key_of, line_of
 from muster.scheduler.core.memory import Memory
 from muster.scheduler.core.runtimes import UNTAUGHT, Runtimes
 from muster.scheduler.core.snapshot import Eviction, LastRound, Snapshot
+from muster.scheduler.core.spot_room import is_spot
 from muster.scheduler.core.stays import Stay, Stays, ended, stay_of
 from muster.scheduler.core.steadiness import bounds
 from muster.scheduler.cycle.kept import Kept, Shelf, Written, written
@@ -58,6 +61,7 @@ class PoolFold:
     stock: dict[str, Recorded] = field(default_factory=dict)
     fragments: Recorded | None = None
     stability: Recorded | None = None
+    spot_quota: Recorded | None = None
     tenants: dict[str, TenantView] = field(default_factory=dict)
     evictions: deque[Eviction] = field(default_factory=lambda: deque(maxlen=EVICTIONS))
     version: int = 0
@@ -84,6 +88,13 @@ class PoolFold:
         assert detail is None or isinstance(detail, RoundDecided)
         return detail
 
+    @property
+    def measured_quota(self) -> SpotQuotaMeasured | None:
+        """Return how much spot jobs may hold, as last measured."""
+        detail = self.spot_quota.event.data.detail if self.spot_quota else None
+        assert detail is None or isinstance(detail, SpotQuotaMeasured)
+        return detail
+
     def snapshot(
         self, now: datetime, upto: int, cursor: JobKey | None, set_aside: frozenset[JobKey]
     ) -> Snapshot:
@@ -105,6 +116,7 @@ class PoolFold:
             memory=self.memory,
             stock=tuple(self.stock[item].event.data.detail for item in sorted(self.stock)),
             stability=self.told_stability,
+            spot_quota=self.measured_quota,
         )
 
     def note_job(self, recorded: Recorded, stay: int | None = None) -> None:
@@ -118,7 +130,10 @@ class PoolFold:
             self._learn(recorded, before if held_before else None)
         match recorded.event.data.detail:
             case Preempted(by=str(by), cause=cause):
-                self.evictions.append(Eviction(recorded.event.time, key, by, cause))
+                models = self._spot_models(state)
+                self.evictions.append(
+                    Eviction(recorded.event.time, key, by, cause, spot_models=models)
+                )
             case Prioritised():
                 self.turn_round(lambda one: state.job in {one.by, one.victim[1]})
         if not state.held and state.phase is not Phase.QUEUED:
@@ -127,6 +142,13 @@ class PoolFold:
             holds_on = before is not None and held_before and state.held
             stay = before.stay if before and holds_on else state.attempt
         self._enter(recorded, stay)
+
+    def _spot_models(self, state: JobState) -> tuple[str, ...]:
+        """Return the GPU models that a spot job has on ordinary nodes."""
+        if not is_spot(state):
+            return ()
+        shapes = [self.nodes[name].node.shape for name in state.held if name in self.nodes]
+        return tuple(sorted({shape.gpu_model for shape in shapes if not shape.spot}))
 
     def _forget(self, kept: Kept | None) -> None:
         if kept is None:
@@ -190,7 +212,7 @@ class PoolFold:
         self.version += 1
 
     def note_fact(self, recorded: Recorded) -> None:
-        """Take in an event about the pool itself. Only stock and bounds change a plan."""
+        """Take in an event about the pool itself. Stock, bounds and quotas change a plan."""
         match recorded.event.data.detail:
             case EpochTaken():
                 self.epoch, self.epoch_head = recorded, recorded.head
@@ -205,6 +227,10 @@ class PoolFold:
                 self.fragments = recorded
             case StabilityMeasured():
                 self._note_stability(recorded)
+            case SpotQuotaMeasured(limits=limits):
+                before = self.measured_quota
+                self.version += limits != (before.limits if before else {})
+                self.spot_quota = recorded
 
     def _note_stability(self, recorded: Recorded) -> None:
         before = bounds(self.told_stability)
@@ -294,6 +320,7 @@ class Fold:
                 fold.summary,
                 fold.fragments,
                 fold.stability,
+                fold.spot_quota,
                 *fold.nodes.values(),
                 *fold.stock.values(),
             )

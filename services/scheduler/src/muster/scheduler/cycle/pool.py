@@ -16,9 +16,10 @@ from muster.domain.errors import Conflict
 from muster.domain.pools import FragmentsMeasured, PoolFact, PoolSummary
 from muster.log import UnknownOutcome
 from muster.runtime.journal import Journal
+from muster.scheduler.core import spot_quota
 from muster.scheduler.core.fragments import measure
 from muster.scheduler.core.plan import plan
-from muster.scheduler.core.policy import Policy
+from muster.scheduler.core.policy import Policy, SpotQuota
 from muster.scheduler.core.snapshot import JobKey, Snapshot
 from muster.scheduler.core.verdicts import Plan
 from muster.scheduler.cycle.batch import MAX_MESSAGES, Batch, build
@@ -69,6 +70,7 @@ class PoolCycle:
         self._unmeasured: Plan | None = None
         self._measure_at = 0.0
         self._judge_at: float | None = None
+        self._quota_at = 0.0
 
     def stand_by(self) -> None:
         """Do not claim the pool at the first turn: another scheduler leads it."""
@@ -127,6 +129,8 @@ class PoolCycle:
             await self._measure()
         if self.leadership.mine is not None:
             await self._judge()
+        if self.leadership.mine is not None and self._policy.spot_quota is not SpotQuota.OFF:
+            await self._measure_quota()
 
     def _is_due(self) -> bool:
         if self._planned != self._fold.version or self._cursor is not None:
@@ -241,6 +245,18 @@ class PoolCycle:
         found = judged(self._fold, self._journal.clock.now(), self._policy)
         if found is not None:
             self._meter.judged(found)
+            await self._say(found)
+
+    async def _measure_quota(self) -> None:
+        """Measure now and then how much spot jobs may hold, whether anything happened or not."""
+        ticks, now = self._journal.clock.monotonic(), self._journal.clock.now()
+        last = self._fold.measured_quota
+        fresh = last is not None and (now - last.at).total_seconds() < spot_quota.EVERY_S
+        if ticks < self._quota_at or fresh:
+            return
+        self._quota_at = ticks + spot_quota.EVERY_S
+        found = spot_quota.measure(self._made or self._unmeasured or self._plan(), now)
+        if last is None or found.rows != last.rows:
             await self._say(found)
 
     async def _say(self, fact: PoolFact) -> None:

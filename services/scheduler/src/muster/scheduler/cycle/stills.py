@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from muster.domain.errors import Permanent
 from muster.domain.model import Frozen, Instant
 from muster.domain.nodes import NodeState
-from muster.domain.pools import StabilityMeasured
+from muster.domain.pools import SpotQuotaMeasured, StabilityMeasured
 from muster.domain.state import JobState
 from muster.domain.stock import StockChanged
 from muster.domain.tenants import TenantView
@@ -52,6 +52,7 @@ class File(Frozen):
     evictions: tuple[Eviction, ...] = ()
     stock: tuple[StockChanged, ...] = ()
     stability: StabilityMeasured | None = None
+    spot_quota: SpotQuotaMeasured | None = None
 
 
 def dump(snapshot: Snapshot) -> str:
@@ -70,6 +71,7 @@ def dump(snapshot: Snapshot) -> str:
         evictions=snapshot.evictions,
         stock=snapshot.stock,
         stability=snapshot.stability,
+        spot_quota=snapshot.spot_quota,
     )
     return found.model_dump_json()
 
@@ -99,6 +101,7 @@ def load(text: str) -> Snapshot:
         evictions=found.evictions,
         stock=found.stock,
         stability=found.stability,
+        spot_quota=found.spot_quota,
     )
 
 
