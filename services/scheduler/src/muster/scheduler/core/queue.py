@@ -224,7 +224,7 @@ class Queue:
         return failed is not None and level(job.state) <= failed
 
     def _by_eviction(self, job: Listed, shape: Shape, no_room: Verdict) -> Verdict | None:
-        if self._is_final(job, shape):
+        if no_room.why is Waiting.SPOT_QUOTA or self._is_final(job, shape):
             return no_room
         if not self._budget.may_search(job.key):
             return self._cut(job, no_room.short)

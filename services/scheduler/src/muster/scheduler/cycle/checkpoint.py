@@ -31,7 +31,7 @@ from muster.scheduler.core.stays import Stay
 from muster.scheduler.cycle.fold import Fold
 from muster.scheduler.cycle.kept import Written, written
 
-FORMAT = 3
+FORMAT = 4
 
 
 @dataclass(frozen=True, slots=True)
