@@ -39,7 +39,7 @@ POLICIES: dict[str, list[str]] = {
     "forecast_no_eta": ["spot_quota=forecast", "spot_eta_min=1", "spot_eta_max=1"],
 }
 
-ALL = ["reserve_after_s=0"]
+ALL = ["reserve_max_s=0"]
 """Room is kept for nobody, as in the published replays: a wide gang waits until there is enough."""
 
 ROUND_EVERY_S = 60.0
