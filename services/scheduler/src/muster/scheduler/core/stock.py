@@ -139,7 +139,7 @@ class Stock(Holdings):
             if deadline is None:
                 continue
             late = {job for job, end in grace_ends.items() if end > deadline}
-            over = account.without(leaving - late) - self._offered(item)
+            over = account.without(leaving - late) - self._limits[item]
             if over > 0:
                 yield Owed(item, over, deadline)
 
