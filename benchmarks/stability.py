@@ -60,7 +60,7 @@ class Load:
     nodes: int = 24
     peak: float = 0.95
     trough: float = 0.35
-    idle_per_hour: float = 2.5
+    idle_per_hour: float = 1.5
     seed: int = 1
 
 

@@ -13,8 +13,10 @@ from muster.domain.causes import EvictionCause
 from muster.domain.phases import Phase
 from muster.domain.reasons import ReasonCode, reason
 from muster.domain.sentences import SENTENCES, sentence
+from muster.domain.survival import Outlook
 from tests.support.lives import spec
 
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
 WHY = reason(ReasonCode.NEEDS_HUMAN, why="disk full")
 BY = {"by": "ann", "request": "r1"}
 PLACED = {"n1": ("worker-0", "worker-1")}
@@ -110,6 +112,21 @@ def _names(text: str) -> set[str]:
     [
         (
             f.Scheduled(placement=PLACED),
+            "placed on 1 node(s): n1 (worker-0 worker-1)",
+            "已分配 1 个节点：n1 (worker-0 worker-1)",
+        ),
+        (
+            f.Scheduled(
+                placement=PLACED,
+                outlook=Outlook(at=NOW, risk=0.2, survive_1h=0.931, survive_6h=0.5),
+            ),
+            "placed on 1 node(s): n1 (worker-0 worker-1)"
+            "; keeps its place for 1 h with 93.1%; keeps its place for 6 h with 50.0%",
+            "已分配 1 个节点：n1 (worker-0 worker-1)"
+            "；保留 1 小时的概率 93.1%；保留 6 小时的概率 50.0%",
+        ),
+        (
+            f.Scheduled(placement=PLACED, outlook=Outlook(at=NOW, risk=0.2)),
             "placed on 1 node(s): n1 (worker-0 worker-1)",
             "已分配 1 个节点：n1 (worker-0 worker-1)",
         ),

@@ -10,14 +10,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from muster.domain import facts as f
+from muster.domain.survival import Outlook
 
 SENTENCES: dict[str, tuple[str, str]] = {
     "submitted": ("submitted by {user} to pool {pool}", "由 {user} 提交到资源池 {pool}"),
     "admitted": ("admitted to the queue", "通过校验，进入排队"),
     "rejected": ("refused: {count} violation(s)", "提交被拒绝：{count} 处不符合规则"),
     "scheduled": (
-        "placed on {nodes} node(s): {placement}",
-        "已分配 {nodes} 个节点：{placement}",
+        "placed on {nodes} node(s): {placement}{likely}",
+        "已分配 {nodes} 个节点：{placement}{likely}",
     ),
     "unscheduled": ("placement taken back: {cause}", "已撤回分配：{cause}"),
     "declined": ("no room in its one round: {why}", "唯一一轮调度没有空位：{why_zh}"),
@@ -131,8 +132,11 @@ def _extra(fact: f.Fact, language: int) -> dict[str, Any]:
     match fact:
         case f.Rejected():
             return {"count": len(fact.violations)}
-        case f.Scheduled() | f.Rescaled():
-            return {"nodes": len(fact.placement), "placement": _placement(fact.placement)}
+        case f.Scheduled():
+            values = {"nodes": len(fact.placement), "placement": _placement(fact.placement)}
+            return values | {"likely": _likely(fact.outlook, language)}
+        case f.Rescaled():
+            return {"placement": _placement(fact.placement)}
         case f.StartRefused():
             return {"why_zh": fact.why_zh or fact.why}
         case f.WorkersFailed():
@@ -144,6 +148,24 @@ def _extra(fact: f.Fact, language: int) -> dict[str, Any]:
 
 def _placement(placement: f.Placement) -> str:
     return "; ".join(f"{node} ({' '.join(workers)})" for node, workers in placement.items())
+
+
+_LIKELY = (
+    "; keeps its place for {hours} h with {chance:.1%}",
+    "；保留 {hours} 小时的概率 {chance:.1%}",
+)
+
+
+def _likely(outlook: Outlook | None, language: int) -> str:
+    """Say how likely an idle job keeps its place, as far as that was known."""
+    if outlook is None:
+        return ""
+    told = {1: outlook.survive_1h, 6: outlook.survive_6h}
+    return "".join(
+        _LIKELY[language].format(hours=hours, chance=chance)
+        for hours, chance in told.items()
+        if chance is not None
+    )
 
 
 def _failure(failure: f.WorkerFailure) -> str:
