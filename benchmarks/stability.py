@@ -36,7 +36,7 @@ from muster.domain.nodes import NodeShape
 from muster.scheduler.core.policy import Policy
 from muster.scheduler.core.stays import Stay, ended, level_of
 from muster.scheduler.core.steadiness import bounds
-from muster.scheduler.core.survival import Lasted, calibration, estimate, interval
+from muster.scheduler.core.survival import calibration, estimate, interval
 from muster.testing.virtual_time import START
 
 DAY_S = 86_400.0
@@ -163,7 +163,7 @@ def measure(load: Load, kind: str) -> Iterator[dict[str, Any]]:
 def _survival(stays: Sequence[Stay]) -> dict[str, Any]:
     found: dict[str, Any] = {"n": len(stays), "lost": sum(stay.lost for stay in stays)}
     for hours in (1, 6):
-        lasted = estimate((Lasted(s.seconds, s.lost) for s in stays), hours * HOUR_S)
+        lasted = estimate((stay.lasted for stay in stays), hours * HOUR_S)
         told = [p for s in stays if (p := _told(s, hours)) is not None]
         found[f"survive_{hours}h"] = round(lasted.chance, 4)
         found[f"interval_{hours}h"] = [round(end, 4) for end in interval(lasted)]

@@ -102,7 +102,7 @@ def test_a_stay_that_the_job_or_its_owner_ends_lasted_at_least_so_long(how: str)
     facts = LASTED[how]
     (stay,) = told(placed(None), facts)
     assert (stay.level, stay.lost) == (LOW, False)
-    assert stay.seconds == 60 * len(facts)
+    assert stay.lasted.seconds == 60 * len(facts)
 
 
 @pytest.mark.parametrize("how", [*LOST, *LASTED])
@@ -124,7 +124,7 @@ def test_a_failure_on_the_way_out_is_no_second_end() -> None:
 def test_a_restart_in_place_goes_on_with_the_stay() -> None:
     again = (*FAILS, f.Restarted(reason=WHY), f.Launching(attempt=2), f.Started(attempt=2))
     (stay,) = told(placed(), [*again, f.Succeeded(attempt=2)])
-    assert stay.seconds == 60 * 7
+    assert stay.lasted.seconds == 60 * 7
     assert told(placed(), again) == []
 
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muster.domain.demand import StabilityLevel
@@ -111,19 +111,23 @@ def test_what_a_damaged_fact_says_is_kept_inside_the_limits() -> None:
 
 COUNTS = st.lists(
     st.tuples(
-        st.sampled_from([0.0, 0.03, 0.1, 0.3, 0.5, 0.9, 2.0, 4.0, 50.0]), st.integers(0, 50)
-    ).flatmap(lambda pair: st.tuples(st.just(pair[0]), st.just(pair[1]), st.integers(0, 50))),
+        st.sampled_from([0.0, 0.03, 0.1, 0.3, 0.5, 0.9, 2.0, 4.0, 50.0]),
+        st.integers(0, 50),
+        st.integers(0, 50),
+        st.sampled_from(StabilityLevel),
+    ),
     max_size=8,
 )
 
 
-@given(st.lists(COUNTS, min_size=1, max_size=6))
+@settings(deadline=None)
+@given(st.lists(COUNTS, min_size=1, max_size=4))
 def test_whatever_is_measured_bounds_are_edges_in_limits_and_in_order(
-    histories: list[list[tuple[float, int, int]]],
+    histories: list[list[tuple[float, int, int, StabilityLevel]]],
 ) -> None:
     told: StabilityMeasured | None = None
     for counts in histories:
-        listed = [one for risk, lost, lasted in counts for one in stays(risk, lost, lasted)]
+        listed = [one for count in counts for one in stays(*count)]
         before, last = bounds(told), told
         told = judge(listed, Policy(), last)
         assert told == judge(listed[::-1], Policy(), last)
@@ -139,6 +143,23 @@ def test_whatever_is_measured_bounds_are_edges_in_limits_and_in_order(
             assert abs(EDGES.index(bound) - EDGES.index(was)) <= 1
         chances = [band.survive_1h.chance for band in told.bands if band.survive_1h]
         assert all(one >= two for one, two in pairwise(chances))
+
+
+def test_where_enough_of_a_levels_own_jobs_were_they_speak_for_it() -> None:
+    others, mine = stays(0.9, 10, 90), stays(0.9, ENOUGH - 1, 0, MEDIUM)
+    few = judge([*others, *mine], Policy(), None)
+    assert outlook(few, MEDIUM, 0.9, at(0)).survive_1h == pytest.approx(90 / 129, abs=1e-4)
+    one_more = [*others, *mine, *stays(0.9, 1, 0, MEDIUM)]
+    told = judge(one_more, Policy(), None)
+    assert outlook(told, MEDIUM, 0.9, at(0)).survive_1h == 0.0
+    assert outlook(told, LOW, 0.9, at(0)).survive_1h == 0.9
+    assert outlook(told, HIGH, 0.9, at(0)).survive_1h == pytest.approx(90 / 130, abs=1e-4)
+
+
+def test_a_higher_level_never_goes_further_though_its_own_jobs_fare_better() -> None:
+    listed = [*stays(0.07, 50, 50, MEDIUM), *stays(0.07, 0, 99, HIGH), *stays(0.7, 0, 99, HIGH)]
+    assert bound_after(listed, 9) == 0.05
+    assert bound_after(listed, 9, HIGH) == 0.05
 
 
 def band(above: float | None, upto: float | None, chance: float) -> BandSurvival:

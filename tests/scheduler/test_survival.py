@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 
 from muster.domain.demand import StabilityLevel
 from muster.domain.survival import Outlook
-from muster.scheduler.core.stays import Stay
+from muster.scheduler.core.stays import Lasted, Stay
 from muster.scheduler.core.survival import (
     ENOUGH,
     Estimate,
-    Lasted,
     brier,
     calibration,
     chance_of,
@@ -30,9 +29,9 @@ from tests.scheduler.worlds import at
 HOUR_S = 3600.0
 
 
-def stay(seconds: float, lost: bool, risk: float = 0.0, told: float | None = None) -> Stay:
+def stay(seconds: float, lost: bool, told: float | None = None) -> Stay:
     """Make a stay that began at the worlds' now."""
-    outlook = Outlook(at=at(0), risk=risk, survive_1h=told)
+    outlook = Outlook(at=at(0), risk=0.0, survive_1h=told)
     return Stay(StabilityLevel.LOW, outlook, at(0) + timedelta(seconds=seconds), lost)
 
 
@@ -149,28 +148,28 @@ def test_who_is_seen_too_short_makes_the_interval_wider() -> None:
 
 
 def test_of_too_few_nothing_is_concluded() -> None:
-    short = [stay(60, lost=False)] * 500
-    few = [stay(7200, lost=False)] * (ENOUGH - 1)
+    short = [Lasted(60, lost=False)] * 500
+    few = [Lasted(7200, lost=False)] * (ENOUGH - 1)
     assert chance_of([*few, *short], HOUR_S) is None
-    found = chance_of([*few, *short, stay(60, lost=True)], HOUR_S)
+    found = chance_of([*few, *short, Lasted(60, lost=True)], HOUR_S)
     assert found is not None
     assert found.known == ENOUGH
 
 
-def group(risk: float, lost: int, lasted: int) -> list[Stay]:
-    """Return stays in places of a risk."""
-    return [stay(60, True, risk)] * lost + [stay(7200, False, risk)] * lasted
+def group(lost: int, lasted: int) -> list[Lasted]:
+    """Return stays in places of about the same risk."""
+    return [Lasted(60, True)] * lost + [Lasted(7200, False)] * lasted
 
 
 def test_neighbours_the_wrong_way_round_are_judged_together() -> None:
-    groups = [group(0, 0, 40), group(1, 20, 20), group(2, 10, 30), group(3, 30, 10)]
+    groups = [group(0, 40), group(20, 20), group(10, 30), group(30, 10)]
     found = [one.chance if one else None for one in falling(groups, HOUR_S)]
     assert found == [1.0, 0.625, 0.625, 0.25]
     assert [one.known for one in falling(groups, HOUR_S) if one] == [40, 80, 80, 40]
 
 
 def test_a_group_of_which_too_little_is_known_has_no_chance_and_bends_no_other() -> None:
-    groups = [group(0, 30, 10), group(1, 0, ENOUGH - 1), group(2, 30, 10)]
+    groups = [group(30, 10), group(0, ENOUGH - 1), group(30, 10)]
     found = falling(groups, HOUR_S)
     assert found[1] is None
     assert found[0] == found[2]
@@ -178,7 +177,7 @@ def test_a_group_of_which_too_little_is_known_has_no_chance_and_bends_no_other()
 
 @given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), max_size=8))
 def test_the_chance_never_rises_with_the_risk(counts: list[tuple[int, int]]) -> None:
-    groups = [group(risk, lost, lasted) for risk, (lost, lasted) in enumerate(counts)]
+    groups = [group(lost, lasted) for lost, lasted in counts]
     found = falling(groups, HOUR_S)
     told = [one.chance for one in found if one]
     assert told == sorted(told, reverse=True)

@@ -35,22 +35,6 @@ class Chance(Frozen):
     known: int
 
 
-class LevelSurvival(Frozen):
-    """What a stability level is worth. stays: placements of idle jobs of this level.
-
-    bound: the largest risk that a node may have for it, None = any; measured: whether the bound is
-    where measurements want it, or on its way there, rather than where it is assumed to be right.
-    survive_1h, survive_6h: None = too little is known.
-    """
-
-    level: StabilityLevel
-    bound: float | None = None
-    measured: bool = False
-    stays: int = 0
-    survive_1h: Chance | None = None
-    survive_6h: Chance | None = None
-
-
 class BandSurvival(Frozen):
     """What places of about the same risk are worth, whoever had them.
 
@@ -63,6 +47,24 @@ class BandSurvival(Frozen):
     stays: int = 0
     survive_1h: Chance | None = None
     survive_6h: Chance | None = None
+
+
+class LevelSurvival(Frozen):
+    """What a stability level is worth. stays: placements of idle jobs of this level.
+
+    bound: the largest risk that a node may have for it, None = any; measured: whether the bound is
+    where measurements want it, or on its way there, rather than where it is assumed to be right.
+    survive_1h, survive_6h: None = too little is known. bands: what places are worth for its jobs,
+    the least risk first; where too few of them were there, for all jobs.
+    """
+
+    level: StabilityLevel
+    bound: float | None = None
+    measured: bool = False
+    stays: int = 0
+    survive_1h: Chance | None = None
+    survive_6h: Chance | None = None
+    bands: tuple[BandSurvival, ...] = ()
 
 
 class Foretold(Frozen):

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from muster.domain.causes import PREEMPTIONS, EvictionCause
 from muster.domain.demand import StabilityLevel
@@ -38,6 +39,13 @@ TAKEN_BACK = frozenset({Withdrawal.HOLD_TAKEN, Withdrawal.NODE_GONE, Withdrawal.
 _STAYING = frozenset({Phase.STARTING, Phase.RUNNING, Phase.FAULTED})
 
 
+class Lasted(NamedTuple):
+    """How long something was seen, and whether it was lost then."""
+
+    seconds: float
+    lost: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Stay:
     """One stay. lost: the job had to leave; otherwise nothing is known but that it lasted."""
@@ -48,9 +56,9 @@ class Stay:
     lost: bool = False
 
     @property
-    def seconds(self) -> float:
-        """Return how long it was."""
-        return max(0.0, (self.ended - self.outlook.at).total_seconds())
+    def lasted(self) -> Lasted:
+        """Return how long it was, and whether it was lost."""
+        return Lasted(max(0.0, (self.ended - self.outlook.at).total_seconds()), self.lost)
 
 
 def level_of(state: JobState) -> StabilityLevel:

@@ -12,16 +12,16 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import pairwise
 
 from muster.domain.demand import StabilityLevel
 from muster.domain.pools import StabilityMeasured
-from muster.domain.survival import BandSurvival, Calibration, LevelSurvival, Outlook
+from muster.domain.survival import BandSurvival, Calibration, Chance, LevelSurvival, Outlook
 from muster.scheduler.core.policy import Policy
 from muster.scheduler.core.stability import BOUNDS
-from muster.scheduler.core.stays import Stay
+from muster.scheduler.core.stays import Lasted, Stay
 from muster.scheduler.core.survival import calibration, chance_of, falling
 
 Bounds = Mapping[StabilityLevel, float | None]
@@ -55,12 +55,12 @@ def _within(level: StabilityLevel, bound: float) -> float:
 def outlook(
     measured: StabilityMeasured | None, level: StabilityLevel, risk: float, now: datetime
 ) -> Outlook:
-    """Return what an idle job is told that is placed now: what places of this risk are worth, else
-    what its level is worth, else nothing."""
+    """Return what an idle job is told that is placed now: what places of this risk are worth for
+    jobs of its level, else what the level is worth, else nothing."""
     hour = six = None
     if measured is not None:
-        bands = [band for band in measured.bands if _is_in(band, risk)]
         levels = [one for one in measured.levels if one.level is level]
+        bands = [band for one in levels for band in one.bands if _is_in(band, risk)]
         known: list[BandSurvival | LevelSurvival] = [*bands, *levels]
         hour = next((one.survive_1h.chance for one in known if one.survive_1h), None)
         six = next((one.survive_6h.chance for one in known if one.survive_6h), None)
@@ -79,43 +79,72 @@ def judge(
 ) -> StabilityMeasured:
     """Return what stays tell, and the bounds that follow. last: what was told before."""
     listed = list(stays)
-    bands = _bands(listed)
+    levels: list[LevelSurvival] = []
+    for level in StabilityLevel:  # from low to high: a higher one never goes further
+        most = levels[-1].bound if levels else None
+        levels.append(_level(level, listed, policy, last, most))
     return StabilityMeasured(
-        levels=tuple(_level(level, listed, bands, policy, last) for level in StabilityLevel),
-        bands=tuple(band for band in bands if band.stays),
+        levels=tuple(levels),
+        bands=tuple(_bands(_by_risk(listed), ())),
         calibration=tuple(_calibrations(listed)),
     )
 
 
-def _bands(stays: Sequence[Stay]) -> list[BandSurvival]:
-    groups: list[list[Stay]] = [[] for _ in range(len(EDGES) + 1)]
+Groups = Sequence[Sequence[Lasted]]
+"""How long stays lasted, by band of risk, the least first."""
+
+
+def _by_risk(stays: Iterable[Stay]) -> Groups:
+    groups: list[list[Lasted]] = [[] for _ in range(len(EDGES) + 1)]
     for stay in stays:
-        groups[bisect_left(EDGES, stay.outlook.risk)].append(stay)
-    hours, sixes = falling(groups, HOUR_S), falling(groups, 6 * HOUR_S)
+        groups[bisect_left(EDGES, stay.outlook.risk)].append(stay.lasted)
+    return groups
+
+
+def _bands(mine: Groups, others: Groups) -> Iterator[BandSurvival]:
+    """Yield what the bands are worth where anybody was. others: who stands in where too few were.
+
+    Those who wait for a place of little risk are placed at other times than those who take any: in
+    places of the same risk they fare otherwise.
+    """
+    hours, sixes = (_stood_in(mine, others, s) for s in (HOUR_S, 6 * HOUR_S))
     ends = pairwise((None, *EDGES, None))
-    return [
-        BandSurvival(above=above, upto=upto, stays=len(group), survive_1h=hour, survive_6h=six)
-        for (above, upto), group, hour, six in zip(ends, groups, hours, sixes, strict=True)
-    ]
+    for (above, upto), group, hour, six in zip(ends, mine, hours, sixes, strict=True):
+        if group or hour or six:
+            yield BandSurvival(
+                above=above, upto=upto, stays=len(group), survive_1h=hour, survive_6h=six
+            )
+
+
+def _stood_in(mine: Groups, others: Groups, seconds: float) -> list[Chance | None]:
+    if not others:
+        return falling(mine, seconds)
+    pairs = zip(mine, others, strict=True)
+    return falling([one if chance_of(one, seconds) else other for one, other in pairs], seconds)
 
 
 def _level(
     level: StabilityLevel,
     stays: Sequence[Stay],
-    bands: Sequence[BandSurvival],
     policy: Policy,
     last: StabilityMeasured | None,
+    most: float | None,
 ) -> LevelSurvival:
+    """Return what a level is worth. most: its bound is no higher."""
     mine = [stay for stay in stays if stay.level is level]
+    bands = tuple(_bands(_by_risk(mine), _by_risk(stays)))
+    lasted = [stay.lasted for stay in mine]
     target = policy.promised(level)
     aim = aim_of(level, target, bands) if policy.stability == "measured" else None
+    bound = _step(level, bounds(last)[level], aim) if aim is not None else BOUNDS[level]
     return LevelSurvival(
         level=level,
-        bound=_step(level, bounds(last)[level], aim) if aim is not None else BOUNDS[level],
+        bound=bound if bound is None or most is None else min(bound, most),
         measured=aim is not None and any(band.survive_1h for band in bands),
         stays=len(mine),
-        survive_1h=chance_of(mine, HOUR_S),
-        survive_6h=chance_of(mine, 6 * HOUR_S),
+        survive_1h=chance_of(lasted, HOUR_S),
+        survive_6h=chance_of(lasted, 6 * HOUR_S),
+        bands=bands,
     )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from muster.domain.survival import Calibration, Chance, Foretold
-from muster.scheduler.core.stays import Stay
+from muster.scheduler.core.stays import Lasted, Stay
 
 ENOUGH = 30
 """Of fewer stays whose fate is known nothing is concluded."""
@@ -25,13 +25,6 @@ DIGITS = 4
 
 CHANCES = (0.5, 0.7, 0.8, 0.9, 0.95, 1.0)
 """Upper ends of what counts as about the same prediction."""
-
-
-class Lasted(NamedTuple):
-    """How long something was seen, and whether it was lost then."""
-
-    seconds: float
-    lost: bool
 
 
 class Estimate(NamedTuple):
@@ -103,9 +96,9 @@ def interval(found: Estimate) -> tuple[float, float]:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def chance_of(stays: Iterable[Stay], seconds: float, at_least: int = ENOUGH) -> Chance | None:
+def chance_of(seen: Iterable[Lasted], seconds: float, at_least: int = ENOUGH) -> Chance | None:
     """Return the chance of lasting so long; None if too little is known."""
-    found = estimate((Lasted(stay.seconds, stay.lost) for stay in stays), seconds)
+    found = estimate(seen, seconds)
     if found.known < at_least:
         return None
     low, high = interval(found)
@@ -118,22 +111,22 @@ def chance_of(stays: Iterable[Stay], seconds: float, at_least: int = ENOUGH) -> 
 
 
 def falling(
-    groups: Sequence[Sequence[Stay]], seconds: float, at_least: int = ENOUGH
+    groups: Sequence[Sequence[Lasted]], seconds: float, at_least: int = ENOUGH
 ) -> list[Chance | None]:
     """Return the chance of each group, where none may have more than those before it.
 
     Groups of which too little is known have none. Neighbours that are the wrong way round are
     judged together (pool adjacent violators).
     """
-    blocks: list[tuple[list[int], list[Stay], Chance]] = []
+    blocks: list[tuple[list[int], list[Lasted], Chance]] = []
     for index, group in enumerate(groups):
         found = chance_of(group, seconds, at_least)
         if found is None:
             continue
         block = ([index], list(group), found)
         while blocks and blocks[-1][2].chance < block[2].chance:
-            numbers, stays, _ = blocks.pop()
-            both = [*stays, *block[1]]
+            numbers, seen, _ = blocks.pop()
+            both = [*seen, *block[1]]
             together = chance_of(both, seconds, at_least)
             assert together is not None
             block = ([*numbers, *block[0]], both, together)
@@ -153,13 +146,13 @@ def calibration(
 ) -> Calibration | None:
     """Compare what was told of surviving some hours with what came; None: too little is known."""
     seconds = hours * 3600.0
-    foretold = [(chance, stay) for stay in stays if (chance := told(stay)) is not None]
-    score = brier([(p, Lasted(stay.seconds, stay.lost)) for p, stay in foretold], seconds)
+    foretold = [(chance, stay.lasted) for stay in stays if (chance := told(stay)) is not None]
+    score = brier(foretold, seconds)
     if score is None:
         return None
-    groups: dict[int, list[tuple[float, Stay]]] = {}
-    for chance, stay in foretold:
-        groups.setdefault(bisect_left(CHANCES, chance), []).append((chance, stay))
+    groups: dict[int, list[tuple[float, Lasted]]] = {}
+    for chance, seen in foretold:
+        groups.setdefault(bisect_left(CHANCES, chance), []).append((chance, seen))
     rows = [row for _, group in sorted(groups.items()) if (row := _row(group, seconds))]
     known = sum(row.observed.known for row in rows)
     off = sum(abs(row.predicted - row.observed.chance) * row.observed.known for row in rows)
@@ -172,8 +165,8 @@ def calibration(
     )
 
 
-def _row(group: Sequence[tuple[float, Stay]], seconds: float) -> Foretold | None:
-    observed = chance_of((stay for _, stay in group), seconds, at_least=1)
+def _row(group: Sequence[tuple[float, Lasted]], seconds: float) -> Foretold | None:
+    observed = chance_of((seen for _, seen in group), seconds, at_least=1)
     if observed is None:
         return None
     predicted = math.fsum(chance for chance, _ in group) / len(group)
