@@ -204,6 +204,11 @@ def _expected(case: Case) -> dict[str, Any]:
         check |= {"phase": "failed", "shown": "failed", "reason": "INSUFFICIENT_CAPACITY"}
         check |= {"one_shot": True, "events": [*outcome.events, "declined"]}
         check["count"] |= {"declined": 1}
+    if case.happening.event is Event.DEADLINE and outcome.phase.value == "abnormal":
+        check |= {
+            "text": "the last placement round said: waiting",
+            "text_zh": "最近一轮调度：等待中",
+        }
     if outcome.phase.value == "starting" and case.happening.stage is Stage.QUEUED:
         check |= {"phase": "running", "shown": "running"}  # nothing holds it up here
     return check

@@ -46,5 +46,4 @@ def elsewhere(job: JobState, nodes: Iterable[NodeState]) -> str:
 
 def place_in(job: JobState, summary: PoolSummary | None) -> WaitingJob | None:
     """Return what the last round said of a job, if it named it."""
-    queue = summary.queue if summary is not None else ()
-    return next((one for one in queue if (one.tenant, one.job) == (job.tenant, job.job)), None)
+    return summary.place_of(job.tenant, job.job) if summary is not None else None

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from muster.domain import facts as f
-from muster.domain.causes import EvictionCause
+from muster.domain.causes import SCHEDULER_CAUSES, EvictionCause
 from muster.domain.deadlines import (
     RELEASE_MARGIN_S,
     ROUND_S,
@@ -22,7 +22,7 @@ from muster.domain.demand import Demand, QueueLimits, ResourceClass
 from muster.domain.edges import EDGES, IllegalEdge, Owner, check_source, check_target
 from muster.domain.phases import Phase, Shown
 from muster.domain.progress import Progress, Resumption
-from muster.domain.reasons import ReasonCode, reason
+from muster.domain.reasons import ReasonCode, because, reason
 from muster.domain.state import (
     KNOWN_REQUESTS,
     DeadlineKind,
@@ -334,6 +334,9 @@ def _workers_failed(state: JobState, fact: f.WorkersFailed, at: datetime) -> Cha
     _refuse_after_signal(state, "workers_failed")
     if state.outcome is not None:
         raise IllegalEdge("workers_failed cannot follow an outcome that is held")
+    if state.eviction is not None and state.eviction.cause not in SCHEDULER_CAUSES:
+        # judged already: the rest of the gang ends of the same cause, which is paid for once
+        raise IllegalEdge("workers_failed cannot follow an order to leave after a failure")
     first = fact.failures[0]
     why = _how_it_ended(first)
     return {
@@ -411,7 +414,8 @@ def _requeue_exhausted(state: JobState, fact: f.RequeueExhausted, at: datetime) 
 
 def _queue_timed_out(state: JobState, fact: f.QueueTimedOut, at: datetime) -> Changes:
     hours = state.demand.queue.max_queue_hours if state.demand.queue else 0
-    return _end(Phase.ABNORMAL, reason(ReasonCode.QUEUE_TIMEOUT, hours=hours), at)
+    said = reason(ReasonCode.QUEUE_TIMEOUT, hours=hours)
+    return _end(Phase.ABNORMAL, because(said, fact.why) if fact.why else said, at)
 
 
 def _unchanged(state: JobState, fact: f.Fact, at: datetime) -> Changes:

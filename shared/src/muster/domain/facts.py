@@ -233,10 +233,14 @@ class RequeueExhausted(Fact):
 
 
 class QueueTimedOut(Fact):
-    """This queue entry waited as long as it may; a person must act."""
+    """This queue entry waited as long as it may; a person must act.
+
+    why: what the last placement round said of the job; None where it did not name it.
+    """
 
     event: ClassVar[str] = "queue_timed_out"
     entry: int
+    why: Reason | None = None
 
 
 class HangSuspected(Fact):

@@ -74,6 +74,10 @@ class PoolSummary(PoolFact):
     waiting: int
     queue: tuple[WaitingJob, ...] = ()
 
+    def place_of(self, tenant: str, job: str) -> WaitingJob | None:
+        """Return what is said of a job; None where it is not among the first."""
+        return next((one for one in self.queue if (one.tenant, one.job) == (tenant, job)), None)
+
 
 class FragmentRow(Frozen):
     """Of what use the free room of a pool is to workers of one shape.

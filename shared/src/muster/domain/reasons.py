@@ -151,3 +151,12 @@ def reason(code: ReasonCode, **values: object) -> Reason:
     english, chinese = _TEXTS[code]
     values["why_zh"] = values.get("why_zh") or values.get("why")
     return Reason(code=code, en=english.format(**values), zh=chinese.format(**values))
+
+
+def because(said: Reason, why: Reason) -> Reason:
+    """Return a reason that also tells what the last placement round said."""
+    return Reason(
+        code=said.code,
+        en=f"{said.en}; the last placement round said: {why.en}",
+        zh=f"{said.zh}；最近一轮调度：{why.zh}",
+    )

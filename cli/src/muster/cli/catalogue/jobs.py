@@ -54,6 +54,17 @@ JOBS: dict[str, tuple[str, str]] = {
     "show.name": ("name", "名称"),
     "show.state": ("state", "状态"),
     "show.why": ("why", "原因"),
+    "show.tried": ("tried", "已尝试"),
+    "show.next": ("next", "接下来"),
+    "tried.waited": ("queueing {entry}: waited {span}", "第 {entry} 次排队：等待 {span}"),
+    "tried.bounced": ("{count} placement(s) taken back", "{count} 次分配被收回"),
+    "tried.ran": ("ran {span}", "运行 {span}"),
+    "tried.evicted": ("then had to leave: {cause}", "随后被迫让出：{cause}"),
+    "tried.evicted_for": (
+        "then had to leave for {by}: {cause}",
+        "随后被迫为 {by} 让出：{cause}",
+    ),
+    "tried.why": ("last said of it: {why}", "最近说明：{why}"),
     "show.gang": ("gang", "规模"),
     "show.pool": ("pool {pool}", "资源池 {pool}"),
     "show.counts": ("counts", "计数"),
@@ -333,6 +344,12 @@ JOBS: dict[str, tuple[str, str]] = {
     "explain.next.abnormal": (
         "a person must act: muster resume {job}, or muster stop {job}",
         "需人工处理：muster resume {job} 或 muster stop {job}",
+    ),
+    "explain.next.abnormal_limits": (
+        "a person must act: muster resume {job}, with other limits (--max-queue-hours 1-12,"
+        " --max-requeues 0-3) or as they are, or muster stop {job}",
+        "需人工处理：muster resume {job}（可修改上限：--max-queue-hours 1-12、"
+        "--max-requeues 0-3），或 muster stop {job}",
     ),
     "explain.next.over": ("nothing: it is over", "无：任务已结束"),
     "explain.next.soon": ("Muster decides within a minute", "系统将在一分钟内处理"),

@@ -22,6 +22,7 @@ from muster.cli.still import Still, read_still
 from muster.cli.texts import say
 from muster.cli.views.explanation import explanation, explanation_document
 from muster.cli.views.plan import answer_lines, told_lines
+from muster.cli.views.tried import tried
 from muster.cli.waiting import elsewhere
 from muster.contracts.queries import QueryAnswer
 from muster.domain.phases import TERMINAL
@@ -55,11 +56,14 @@ async def _explain(session: Session, text: str, tenant: str | None, as_if: Suppo
         summary = await muster.pool(state.pool)
         now = await muster.now()
         other = elsewhere(state, await muster.nodes())
+        history = await muster.history(state.tenant, state.job) if state.parked else ()
+    found = tried(history, now)
     if session.as_json:
         document = explanation_document(state, summary, answer)
-        output.document(document | {"elsewhere": other or None})
+        before = [each.model_dump(mode="json") for each in found]
+        output.document(document | {"elsewhere": other or None, "tried": before})
         return
-    for line in explanation(state, summary, now, answer):
+    for line in explanation(state, summary, now, answer, found):
         output.line(line)
     for words in told_lines(state, answer):
         output.line(words)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -11,11 +11,13 @@ from rich.text import Text
 from muster.cli.texts import say
 from muster.cli.views.plan import because
 from muster.cli.views.states import reason_text, shown
+from muster.cli.views.tried import tried_lines, way_out
 from muster.cli.waiting import place_in, why
 from muster.cli.words import between, clock, moment, plain
 from muster.contracts.queries import QueryAnswer
 from muster.domain.phases import Phase
 from muster.domain.pools import PoolSummary
+from muster.domain.queueings import Queueing
 from muster.domain.state import DeadlineKind, JobState
 from muster.domain.waiting import WhyCode
 
@@ -25,14 +27,20 @@ def explanation(
     summary: PoolSummary | None,
     now: datetime,
     answer: QueryAnswer | None = None,
+    found: Sequence[Queueing] = (),
 ) -> Iterator[Text]:
-    """Yield the sentences. answer: the scheduler's, which goes before the last summary."""
+    """Yield the sentences. answer: the scheduler's, which goes before the last summary.
+
+    found: what was tried, for a job that waits for a person.
+    """
     title = say("explain.state", name=plain(state.name), job=state.job, state="")
     ago = say("explain.since", at=clock(state.since), span=between(state.since, now))
     yield Text.assemble((title, "bold"), shown(state), f"  {ago}")
     reason = _because(state, summary, answer)
     if reason:
         yield Text(say("explain.because", why=reason))
+    for line in tried_lines(found):
+        yield Text(f"  {line}", "dim")
     code = _code(state, summary, answer)
     if state.phase is Phase.QUEUED and code != WhyCode.SUPPOSED_GONE:
         yield Text(_place(state, summary, answer))
@@ -78,7 +86,7 @@ def _next(state: JobState, code: str | None) -> str:
             grace = state.due(DeadlineKind.GRACE) or state.due(DeadlineKind.RELEASE)
             return say("explain.next.leaving", at=clock(grace) if grace else "?")
         case Phase.ABNORMAL:
-            return say("explain.next.abnormal", job=state.job)
+            return way_out(state)
         case Phase.STARTING if state.waits_for:
             victims = ", ".join(wait.job for wait in state.waits_for)
             return say("explain.next.victims", jobs=victims)

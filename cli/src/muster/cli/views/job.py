@@ -15,6 +15,7 @@ from muster.cli.views.jobs import gang, job_document
 from muster.cli.views.stability import outlook_text
 from muster.cli.views.states import reason_text, shown
 from muster.cli.views.timeline import event_document, timeline
+from muster.cli.views.tried import tried, tried_lines, way_out
 from muster.cli.words import between, moment, plain
 from muster.domain.deadlines import counts
 from muster.domain.demand import Demand, Toleration
@@ -25,12 +26,25 @@ from muster.log import Recorded
 
 def job_view(state: JobState, history: Sequence[Recorded], now: datetime, why: str) -> Group:
     """Return everything about a job. why: why it is not running yet, "" if it is."""
-    parts: list[RenderableType] = [_fields(facts(state, now, why))]
+    parts: list[RenderableType] = [
+        _fields((*facts(state, now, why), *_parked(state, history, now)))
+    ]
     if state.held:
         parts += [Text(), _held(state)]
     if history:
         parts += [Text(), timeline(history)]
     return Group(*parts)
+
+
+def _parked(
+    state: JobState, history: Sequence[Recorded], now: datetime
+) -> Iterator[tuple[str, str]]:
+    """Yield what a person must know who decides about a parked job."""
+    if not state.parked:
+        return
+    for number, line in enumerate(tried_lines(tried(history, now))):
+        yield "" if number else say("show.tried"), line
+    yield say("show.next"), way_out(state)
 
 
 def facts(state: JobState, now: datetime, why: str = "") -> Iterator[tuple[str, str | Text]]:
@@ -137,5 +151,10 @@ def _fields(pairs: Iterable[tuple[str, str | Text]]) -> Table:
 
 
 def job_in_full(state: JobState, history: Sequence[Recorded], why: str) -> dict[str, Any]:
-    """Return the same for JSON."""
-    return {"job": job_document(state, why), "timeline": [event_document(i) for i in history]}
+    """Return the same for JSON. tried: the queueings so far, the last one until its last event."""
+    until = history[-1].event.time if history else state.since
+    return {
+        "job": job_document(state, why),
+        "tried": [each.model_dump(mode="json") for each in tried(history, until)],
+        "timeline": [event_document(i) for i in history],
+    }

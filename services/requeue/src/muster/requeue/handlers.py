@@ -5,9 +5,11 @@ from __future__ import annotations
 from muster.bus import Trigger
 from muster.contracts import subjects
 from muster.contracts.alarms import Alarm
+from muster.domain.deadlines import passed
 from muster.domain.edges import Owner
-from muster.domain.pools import RoundDecided
-from muster.domain.state import JobState
+from muster.domain.pools import PoolSummary, RoundDecided
+from muster.domain.reasons import Reason, ReasonCode
+from muster.domain.state import DeadlineKind, JobState
 from muster.log import Recorded
 from muster.requeue.core.decide import Round, may_be_over, on_deadline, on_release
 from muster.runtime.deadlines import Deadlines
@@ -21,6 +23,7 @@ class Handlers:
     def __init__(self, journal: Journal, together: Together = one_by_one) -> None:
         self._journal = journal
         self._rounds: dict[str, Round] = {}
+        self._said: dict[str, tuple[Round, PoolSummary | None]] = {}
         self.deadlines = Deadlines(
             Owner.REQUEUE, journal.log, journal.clock, self.on_time, together
         )
@@ -46,10 +49,11 @@ class Handlers:
         if recorded is None or not may_be_over(recorded.job, self._journal.clock.now()):
             return  # it rang early, late, again, or for what has changed since
         last = await self._round_after(recorded)
+        why = await self._why_it_waits(recorded.job, last)
         await self._journal.advance(
             alarm.tenant,
             alarm.job,
-            lambda job, now: on_deadline(job.job, job.seq, now, last),
+            lambda job, now: on_deadline(job.job, job.seq, now, last, why),
             known=recorded,
         )
 
@@ -64,3 +68,17 @@ class Handlers:
             detail: RoundDecided = found.event.data.detail
             self._rounds[pool] = Round(at=detail.at, upto=detail.upto)
         return self._rounds.get(pool)
+
+    async def _why_it_waits(self, job: JobState, ran: Round | None) -> Reason | None:
+        """Return what the scheduler said of a job whose time is over, if it named it.
+
+        Read once for a round: many may be over at once.
+        """
+        if ran is None or not passed(job, DeadlineKind.QUEUE, self._journal.clock.now()):
+            return None
+        if job.pool not in self._said or self._said[job.pool][0] != ran:
+            found = await self._journal.log.last(subjects.pool_key(job.pool, "summary"))
+            self._said[job.pool] = (ran, found.event.data.detail if found else None)
+        summary = self._said[job.pool][1]
+        told = summary.place_of(job.tenant, job.job) if summary else None
+        return Reason(code=ReasonCode.WAITING, en=told.en, zh=told.zh) if told else None

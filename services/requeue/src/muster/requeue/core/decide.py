@@ -21,7 +21,7 @@ from muster.domain.facts import (
     RequeueExhausted,
 )
 from muster.domain.phases import Phase
-from muster.domain.reasons import ReasonCode, reason
+from muster.domain.reasons import Reason, ReasonCode, reason
 from muster.domain.state import DeadlineKind, Eviction, JobState
 
 
@@ -76,10 +76,13 @@ def may_be_over(state: JobState, now: datetime) -> bool:
     return any(passed(state, kind, now) for kind in (DeadlineKind.QUEUE, DeadlineKind.ROUND))
 
 
-def on_deadline(state: JobState, seq: int, now: datetime, last: Round | None) -> Fact | None:
+def on_deadline(
+    state: JobState, seq: int, now: datetime, last: Round | None, why: Reason | None = None
+) -> Fact | None:
     """Decide about a job whose queue clock may be over.
 
-    seq: sequence of the job's last event. last: the pool's last round. A queue entry expires only
+    seq: sequence of the job's last event. last: the pool's last round. why: what a round said of
+    the job; for people, decides nothing. A queue entry expires only
     after a round that ran past its deadline and knew the job as it is now: a deadline that passed
     while we were down, or while the entry bounced, leaves the job one more chance.
     """
@@ -92,4 +95,4 @@ def on_deadline(state: JobState, seq: int, now: datetime, last: Round | None) ->
         return None
     if last.at < deadline or last.upto < seq:
         return None
-    return QueueTimedOut(entry=state.queue_entry)
+    return QueueTimedOut(entry=state.queue_entry, why=why)
