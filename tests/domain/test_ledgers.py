@@ -9,6 +9,8 @@ import pytest
 from muster.domain import facts as f
 from muster.domain.causes import EvictionCause
 from muster.domain.demand import QueueLimits
+from muster.domain.edges import IllegalEdge
+from muster.domain.phases import Phase
 from muster.domain.state import JobState, Ledgers
 from tests.domain.making import WHY
 from tests.domain.stages import waiting
@@ -105,3 +107,28 @@ def test_how_many_requeues_are_left(queue: tuple[int, int] | None, used: int, le
     demand = life.state.demand.model_copy(update={"queue": limits})
     state: JobState = life.state.model_copy(update={"demand": demand})
     assert state.requeues_left == left
+
+
+def _failed(life: Life) -> f.WorkersFailed:
+    failure = f.WorkerFailure(worker="worker-1", node="n2", exit_code=1)
+    return f.WorkersFailed(attempt=life.state.attempt, failures=(failure,))
+
+
+@pytest.mark.parametrize("cause", [EvictionCause.FAULT, EvictionCause.NODE_LOST])
+def test_the_rest_of_a_failed_gang_is_not_judged_again(cause: EvictionCause) -> None:
+    """Its workers end of the same cause while they leave: that is paid for once."""
+    life = Life().faulted().then(f.ReplacementOrdered(cause=cause, reason=WHY, restart=True))
+    with pytest.raises(IllegalEdge, match="after a failure"):
+        life.then(_failed(life))
+    assert life.then(f.Released(attempt=1)).state.ledgers == Ledgers(restarts=1)
+
+
+def test_nor_is_that_of_a_start_that_was_given_up() -> None:
+    life = Life().launching().then(f.StartFailed(attempt=1, why="slow"))
+    with pytest.raises(IllegalEdge, match="after a failure"):
+        life.then(_failed(life))
+
+
+def test_who_fails_before_the_signal_of_an_eviction_is_judged() -> None:
+    life = Life().running().then(f.Preempted(cause=EvictionCause.SPOT_RECLAIM, grace_s=30))
+    assert life.then(_failed(life)).state.phase is Phase.FAULTED

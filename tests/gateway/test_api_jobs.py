@@ -152,6 +152,9 @@ async def test_a_job_is_told_with_every_event_of_its_life(gateway: Gateway, worl
     assert last["detail"]["failures"][0]["exit_code"] == 137
     assert last["text"] == "worker(s) ended badly: worker-1@n2 exit code 137"
     assert last["reason"]["code"] == "WORKER_FAILED"
+    (tried,) = english["tried"]
+    assert (tried["entry"], tried["end"], tried["bounced"]) == (1, None, 0)
+    assert tried["ran_s"] is not None
     assert english["state"]["phase"] == english["job"]["phase"] == "faulted"
 
 

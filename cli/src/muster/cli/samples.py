@@ -38,7 +38,7 @@ resource:
 # auto_queue:
 #   enabled: true
 #   max_queue_hours: 2        # each wait, 1-12
-#   max_requeues: 3           # 0-3
+#   max_requeues: 3           # 0-3; max_retries is read as the same
 
 # Start again after a failure of the job's own processes:
 # fault_tolerance:
@@ -87,7 +87,7 @@ resource:
 # auto_queue:
 #   enabled: true
 #   max_queue_hours: 2        # 单次最大排队时长，1-12
-#   max_requeues: 3           # 最大重新排队次数，0-3
+#   max_requeues: 3           # 最大重新排队次数，0-3；也可写作 max_retries
 
 # 任务自身进程失败后自动重启：
 # fault_tolerance:

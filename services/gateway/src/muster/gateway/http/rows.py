@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -12,6 +12,7 @@ from muster.domain.demand import JobType, ResourceClass
 from muster.domain.nodes import NodeCondition, Taint
 from muster.domain.phases import SHOWN_TEXT, Phase, Shown
 from muster.domain.pools import WaitingJob
+from muster.domain.queueings import Queueing, queueings
 from muster.domain.reasons import Reason, ReasonCode
 from muster.domain.sentences import sentence
 from muster.domain.state import JobState
@@ -104,12 +105,13 @@ class EventRow(BaseModel):
 class JobDetail(BaseModel):
     """A job, its whole state, its timeline.
 
-    missing: versions that are nowhere any more. fresh: the log's leader was asked; false while it
-    is away.
+    tried: each of its queueings, the last one until the last event. missing: versions that are
+    nowhere any more. fresh: the log's leader was asked; false while it is away.
     """
 
     job: JobRow
     state: dict[str, Any]
+    tried: list[Queueing]
     timeline: list[EventRow]
     missing: list[int]
     fresh: bool
@@ -270,10 +272,16 @@ def job_detail(life: Life, lang: Language) -> JobDetail:
     return JobDetail(
         job=job_row(life.job, lang),
         state=life.job.state.model_dump(mode="json", exclude_none=True),
+        tried=list(_tried(life.timeline)),
         timeline=[event_row(told, lang) for told in life.timeline],
         missing=list(life.missing),
         fresh=life.fresh,
     )
+
+
+def _tried(timeline: Sequence[Told]) -> tuple[Queueing, ...]:
+    told = [(one.event.data.detail, one.event.time, one.event.data.job) for one in timeline]
+    return queueings(told, told[-1][1]) if told else ()
 
 
 def node_row(use: NodeUse) -> NodeRow:
