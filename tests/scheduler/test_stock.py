@@ -11,7 +11,8 @@ import pytest
 from muster.domain import facts as f
 from muster.domain.causes import EvictionCause
 from muster.domain.evolve import evolve
-from muster.domain.nodes import NodeState
+from muster.domain.nodes import NodeCondition, NodeState
+from muster.domain.phases import Phase
 from muster.domain.state import JobState
 from muster.domain.stock import StockChanged
 from muster.scheduler.core.explain import explain_by
@@ -145,6 +146,24 @@ def test_a_placement_on_paper_goes_first() -> None:
 def test_a_storm_is_one_plan() -> None:
     jobs = [running(f"j{i}", [f"s{i}"], kind="spot") for i in range(100)]
     assert len(evicted(decide(spots(100), jobs, offered(0)))) == 100
+
+
+@pytest.mark.parametrize(
+    ("count", "plans"), [(989, [989]), (990, [990]), (991, [990, 1]), (1000, [990, 10])]
+)
+@pytest.mark.parametrize("by", ["notices", "stock"])
+def test_a_plan_takes_in_as_many_as_a_batch_holds(by: str, count: int, plans: list[int]) -> None:
+    jobs = [running(f"j{i}", [f"s{i}"], kind="spot") for i in range(count)]
+    nodes, said = spots(count), [offered(0, deadline=at(60))]
+    if by == "notices":
+        taken = {"condition": NodeCondition.RECLAIMING, "deadline": at(60)}
+        nodes, said = [each.model_copy(update=taken) for each in nodes], []
+    made: list[int] = []
+    while told := decisions(decide(nodes, jobs, *said)):
+        made.append(len(told))
+        jobs = [evolve(job, told[job.job], at(0)) if job.job in told else job for job in jobs]
+    assert made == plans
+    assert {job.phase for job in jobs} == {Phase.EVICTING}
 
 
 @pytest.mark.parametrize("exact", [12, 0])

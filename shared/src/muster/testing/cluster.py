@@ -130,6 +130,7 @@ class SimCluster:
     started: dict[WorkerId, int] = field(default_factory=dict)
     version: int = 0
     changed: list[tuple[int, str]] = field(default_factory=list)
+    _on: dict[str, dict[WorkerId, SimWorker]] = field(default_factory=dict)
 
     def add(self, name: str, shape: NodeShape) -> SimNode:
         """Add a machine, or bring one back."""
@@ -142,9 +143,8 @@ class SimCluster:
 
     def alive(self, node: str | None = None) -> Iterator[SimWorker]:
         """Yield every process that really runs, on a node or anywhere."""
-        for worker in self.workers.values():
-            if worker.alive and node in {None, worker.node}:
-                yield worker
+        workers = self.workers if node is None else self._on.get(node, {})
+        return (worker for worker in workers.values() if worker.alive)
 
     def used_gpus(self, node: str) -> int:
         """Return the GPUs of a node that processes have, ours and others'; a shared one is one."""
@@ -188,16 +188,26 @@ class SimCluster:
         if who in self.workers:
             return
         script = self.script_of(who)
-        self.workers[who] = SimWorker(who, node, gpus, script, now, clock_off, share=share)
+        self._put(SimWorker(who, node, gpus, script, now, clock_off, share=share))
         self.started[who] = self.started.get(who, 0) + 1
         self._touch(who.job)
         self.catch_up(now)
 
     def stray(self, who: WorkerId, node: str, gpus: int, script: Script, now: float) -> None:
         """Let a process be there that looks like a worker and that nobody has asked for."""
-        self.workers[who] = SimWorker(who, node, gpus, script, now, stray=True)
+        self._put(SimWorker(who, node, gpus, script, now, stray=True))
         self._touch(who.job)
         self.catch_up(now)
+
+    def _put(self, worker: SimWorker) -> None:
+        self._drop(worker.id)
+        self.workers[worker.id] = worker
+        self._on.setdefault(worker.node, {})[worker.id] = worker
+
+    def _drop(self, who: WorkerId) -> None:
+        known = self.workers.pop(who, None)
+        if known is not None:
+            del self._on[known.node][who]
 
     def tell(self, who: WorkerId, now: float, deadline: datetime | None = None) -> None:
         """Send the stop signal, once."""
@@ -221,7 +231,7 @@ class SimCluster:
         """Drop the record of a worker that has ended before now."""
         worker = self.workers.get(who)
         if worker is not None and not worker.alive:
-            del self.workers[who]
+            self._drop(who)
 
     # --- machines come and go ------------------------------------------------------------------
 

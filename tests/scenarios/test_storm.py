@@ -1,0 +1,55 @@
+"""The whole of a large pool of spot nodes goes within ten seconds, as the case has it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from muster.cli.simulation.scenario_files import read
+from muster.cli.simulation.scenario_runner import tell
+
+NODES = 200
+BACK = NODES // 2
+
+
+@pytest.mark.slow
+@pytest.mark.case("SCL-17")
+def test_two_hundred_nodes_go_and_half_of_them_come_back(tmp_path: Path) -> None:
+    names = [f"n{number}" for number in range(NODES)]
+    gone = [
+        {"at": 10 * number / NODES, "do": "reclaim", "node": name, "notice": 60}
+        for number, name in enumerate(names)
+    ]
+    back = [{"at": 3590, "do": "uncordon", "node": name} for name in names[:BACK]]
+    storm = {"preempted": NODES, "requeued": NODES}
+    story = {
+        "title": "Two hundred spot nodes go within ten seconds",
+        "given": {
+            "nodes": {name: {"gpus": 8, "spot": True} for name in names},
+            "jobs": {
+                "v": {
+                    "class": "spot",
+                    "count": NODES,
+                    "auto_queue": {"hours": 1, "requeues": 3},
+                }
+            },
+        },
+        "when": [*gone, *back],
+        "then": [
+            {
+                "at": 60,
+                "groups": [{"jobs": ["v"], "phases": {"queued": NODES}}],
+                "counts": storm,
+            },
+            {
+                "at": 3700,
+                "groups": [{"jobs": ["v"], "phases": {"running": BACK, "abnormal": NODES - BACK}}],
+                "counts": storm | {"queue_timed_out": NODES - BACK},
+            },
+        ],
+    }
+    path = tmp_path / "storm.yaml"
+    path.write_text(json.dumps({"area": "storm", "scenarios": [story]}), "utf-8")
+    tell(read(path).scenarios[0])
