@@ -162,7 +162,9 @@ def the_next_entry_keeps_the_old_clock(patch: Patch) -> None:
 
 
 def a_queue_times_out_without_a_round(patch: Patch) -> None:
-    def on_deadline(state: JobState, seq: int, now: datetime, last: object) -> Fact | None:
+    def on_deadline(
+        state: JobState, seq: int, now: datetime, last: object, why: object = None
+    ) -> Fact | None:
         due = state.due(DeadlineKind.QUEUE)
         if state.phase is not Phase.QUEUED or due is None or now < due:
             return None
