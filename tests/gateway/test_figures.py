@@ -136,6 +136,7 @@ KNOWN_LABELS = frozenset(
     {
         *("pool", "phase", "state", "event", "service", "outcome", "route", "status"),
         *("durable", "channel", "loop", "desk", "stream", "reason", "kind", "le"),
+        *("level", "hours"),
     }
 )
 """Each has few values, all of them ours: no job, no person, no text that somebody writes."""
