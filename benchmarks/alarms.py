@@ -57,6 +57,7 @@ def index_costs(kept: int) -> dict[str, float]:
         index.note(state, deadlines, now, 0.0)
         index.note_set(state.job, *deadlines[0], now, 0.0)
     index.take_due(now, 0.0, 1)
+    index.take_missing(now, 0.0, 1)
     size = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
     began = time.process_time()
