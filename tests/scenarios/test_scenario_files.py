@@ -73,9 +73,12 @@ def test_a_timed_story_is_told_in_every_way(tmp_path: Path) -> None:
     names = [twist.name for twist in tellings(story)]
     assert names == [
         "as written",
-        "every request and event doubled",
+        "every request, event and alarm doubled",
         "every consumer reads the newest first",
+        "every event is read after the one behind it",
         "every writer dies after each event it writes",
+        "everything restarts after each event",
+        "another leader after each event",
         "the server's clock steps an hour ahead at 2.5",
         "the server's clock steps an hour back at 2.5",
         "everything restarts after relabel at 0",

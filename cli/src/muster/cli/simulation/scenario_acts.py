@@ -196,6 +196,7 @@ def change_leader(world: World, seconds: float) -> None:
     for process in world.named("scheduler"):
         if process is not old and process.life is not Life.DOWN:
             world.kill(process, 0.0)
+            process.paused_until = 0.0
 
 
 class _Writers:

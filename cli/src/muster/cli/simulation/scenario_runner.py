@@ -22,7 +22,7 @@ from muster.testing.violation import Violation
 PATIENCE_S = 90.0
 """After a twist the last `then` may hold so much later."""
 
-_REQUESTS = (s.Submit, s.AskJob, s.AskNode)
+_REQUESTS = (s.Submit, s.AskJob, s.AskNode, s.SetShare, s.Block)
 
 
 class Differs(AssertionError):
