@@ -14,6 +14,7 @@ def test_permanent_is_parked_at_once() -> None:
     assert Failures(EVEN).delay(1, Permanent("no")) is None
 
 
+@pytest.mark.sibling_of("RQT-13")
 def test_unknown_waits_longer_each_time_and_is_parked_at_the_fifth() -> None:
     failures = Failures(EVEN)
     assert [failures.delay(1, ValueError()) for _ in range(5)] == [1.0, 5.0, 30.0, 120.0, None]
@@ -28,6 +29,15 @@ def test_each_message_has_its_own_count() -> None:
 def test_temporary_says_its_own_delay_for_ever() -> None:
     failures = Failures(EVEN)
     assert {failures.delay(1, Temporary("away", delay=7)) for _ in range(100)} == {7}
+
+
+@pytest.mark.case("RQT-13")
+@pytest.mark.parametrize("error", [Conflict("late"), Temporary("away", delay=5)])
+def test_ten_thousand_failures_neither_overflow_nor_spin(error: Exception) -> None:
+    failures = Failures(EVEN)
+    delays = [failures.delay(1, error) or 0.0 for _ in range(10_000)]
+    assert all(0 < delay <= 300 for delay in delays)
+    assert delays == sorted(delays)
 
 
 def test_conflicts_are_never_parked_and_never_hot() -> None:

@@ -136,6 +136,7 @@ class BusSuite:
             assert gap >= wanted - EPSILON_S
 
     @pytest.mark.parametrize("error", [Temporary("away", delay=0.1), Conflict("late")])
+    @pytest.mark.case("BUS-06")
     async def test_what_is_temporary_is_never_parked_and_never_hot(
         self, desk: Desk, error: Exception
     ) -> None:
@@ -186,6 +187,7 @@ class BusSuite:
         assert parked.message.error == "UnreadableAlarm"
         assert not heard.triggers
 
+    @pytest.mark.sibling_of("BUS-06")
     async def test_a_replay_reaches_the_handler_once_as_it_was(self, desk: Desk) -> None:
         consumer, heard = await desk.consumer(), failing(Permanent("not yet"))
         await desk.listen(consumer, heard)
@@ -246,6 +248,7 @@ class BusSuite:
         await desk.parked(consumer)
         await eventually(lambda: _is_idle(desk, consumer))
 
+    @pytest.mark.case("BUS-09")
     async def test_a_long_handler_keeps_its_message(self, desk: Desk) -> None:
         async def slowly(trigger: Trigger) -> None:
             await asyncio.sleep(3)
@@ -298,6 +301,7 @@ class BusSuite:
         await eventually(lambda: len(heard.triggers) == 51)
         release.set()
 
+    @pytest.mark.case("BUS-19")
     async def test_messages_that_wait_for_their_next_try_do_not_hold_up_the_others(
         self, desk: Desk
     ) -> None:
@@ -434,6 +438,7 @@ class BusSuite:
         await eventually(lambda: counted("done") == 4)
         assert counted("parked") == 1
 
+    @pytest.mark.case("BUS-08")
     async def test_it_is_not_ready_while_its_consumer_is_missing(
         self, desk: Desk, world: World
     ) -> None:

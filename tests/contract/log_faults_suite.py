@@ -92,6 +92,8 @@ class LogFaultsSuite:
             assert again.seq == last.seq
         assert len(await one.history(job.key)) == 51
 
+    @pytest.mark.case("BUS-12")
+    @pytest.mark.sibling_of("BUS-04")
     async def test_an_append_whose_answer_was_lost_is_found_in_the_log(self, world: World) -> None:
         async with LossyRelay(world.port) as relay:
             log, job = await lossy_client(world, relay), Job()
@@ -121,6 +123,7 @@ class LogFaultsSuite:
             recorded = await writing
         assert recorded.seq == ours.seq
 
+    @pytest.mark.case("BUS-04")
     async def test_it_is_found_although_the_server_died_after_storing_it(
         self, world: World
     ) -> None:
@@ -269,6 +272,7 @@ class LogFaultsSuite:
         history = await (await world.client()).history(job.key)
         assert ids(history)[1:] == [each.event.id for each in done]
 
+    @pytest.mark.sibling_of("BUS-03")
     async def test_a_follower_survives_a_strike_without_gap_or_double(self, world: World) -> None:
         log, job = await world.client(), Job()
         follower = await (await world.client()).follow((job.key.condition,), after=await log.end())
@@ -315,6 +319,7 @@ class LogFaultsSuite:
         await world.recover()
         assert await world.rung(wanted.rings_on, 1) == [wanted]
 
+    @pytest.mark.sibling_of("RQT-12")
     async def test_an_old_leader_stays_out_after_a_strike(self, world: World) -> None:
         old, new, pool = await world.client(), await world.client(), fresh("p")
         first = await old.append(epoch(pool, 1), nothing(epoch_key(pool)))

@@ -89,6 +89,7 @@ class LogSuite:
         assert last.seq == done[-1].seq
 
     @pytest.mark.parametrize("leader", [False, True])
+    @pytest.mark.case("BUS-12")
     async def test_a_write_based_on_an_older_fact_is_refused(
         self, world: LogWorld, leader: bool
     ) -> None:

@@ -265,6 +265,7 @@ class OneHangs:
         return None
 
 
+@pytest.mark.sibling_of("BUS-19")
 async def test_an_address_that_hangs_delays_no_other(stage: Stage) -> None:
     channel = OneHangs()
     service = await stage.starts(TWO, {"feishu": channel})

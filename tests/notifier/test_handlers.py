@@ -39,6 +39,7 @@ async def test_a_life_is_told_card_by_card(stage: Stage) -> None:
     assert [row[1] for row in await stage.rows()] == ["delivered"] * 3
 
 
+@pytest.mark.case("BUS-19")
 async def test_a_message_is_done_before_anybody_is_told(stage: Stage) -> None:
     channel = Scripted([Outcome.RETRY] * 9)
     service = await stage.starts(channels={"feishu": channel})

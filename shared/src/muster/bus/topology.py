@@ -127,6 +127,11 @@ def _jobs(*events: str) -> tuple[str, ...]:
     return tuple(f"jobs.*.*.{event}" for event in events)
 
 
+AROUND_AN_INTERRUPTION = _jobs(
+    "released", "requeued", "not_requeued", "requeue_exhausted", "stop_requested", "stopped"
+)
+"""Subjects of the events that begin or end an interruption, for requeue's own reading."""
+
 _ALARMS = {
     owner: Consumer(f"{owner}-alarms", owner, Stream.TIMERS, (f"alarms.{owner}.>",))
     for owner in (Owner.EXECUTOR, Owner.REQUEUE, Owner.FAULT_TOLERANCE)

@@ -6,7 +6,7 @@ next, to whom, and how often is the world's choice.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from muster.bus import Trigger
@@ -19,11 +19,16 @@ DELIVERIES = 5
 CONFLICT_S = 0.5
 
 
+def _says_something() -> bool:
+    return False
+
+
 @dataclass(slots=True, eq=False)
 class Delivery:
     """A message that waits for a consumer's acknowledgement. not_before: a true second.
 
-    busy: how many handlers have it in hand. settled: somebody acknowledged it.
+    busy: how many handlers have it in hand. settled: somebody acknowledged it. taken_at: the true
+    second at which the last of them took it; silent: whether that one says nothing any more.
     """
 
     message: Trigger
@@ -31,6 +36,20 @@ class Delivery:
     not_before: float = 0.0
     busy: int = 0
     settled: bool = False
+    taken_at: float = 0.0
+    silent: Callable[[], bool] = _says_something
+
+    def free(self, elapsed: float, ack_wait: float) -> bool:
+        """Whether it may be delivered: to nobody yet, or again after a long silence."""
+        if self.busy:
+            return self.silent() and self.taken_at + ack_wait <= elapsed
+        return self.not_before <= elapsed
+
+    def next_time(self, ack_wait: float) -> float | None:
+        """Return the true second at which it may be delivered, None if somebody works on it."""
+        if not self.busy:
+            return self.not_before
+        return self.taken_at + ack_wait if self.silent() else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +84,15 @@ class Durable:
             if left == 0:
                 return
             left -= 1
-            if not delivery.busy and delivery.not_before <= elapsed:
+            if delivery.free(elapsed, self.consumer.ack_wait):
                 yield delivery
 
-    def next_time(self) -> float | None:
-        """Return the true second at which something open may be delivered, None if nothing is."""
-        waiting = [each.not_before for each in self.open.values() if not each.busy]
-        return min(waiting, default=None)
+    def next_times(self) -> Iterator[float]:
+        """Yield the true seconds at which something open may be delivered."""
+        for delivery in self.open.values():
+            time = delivery.next_time(self.consumer.ack_wait)
+            if time is not None:
+                yield time
 
     def settle(self, delivery: Delivery, error: Exception | None, elapsed: float) -> Parked | None:
         """Acknowledge, delay or park, by what the handler said. Returns what was parked."""

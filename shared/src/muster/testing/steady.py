@@ -47,7 +47,7 @@ def _run(world: World) -> bool:
 
 def _to_its_end(world: World, process: Process, count: int, index: int) -> None:
     task = process.tasks[index]
-    while task in process.tasks and not task.blocked:
+    while task in process.tasks and not task.blocked and process in _awake(world):
         world.go_on(process, task)
 
 

@@ -162,6 +162,8 @@ class World:
         subscription = process.subscriptions[durable.consumer.durable]
         delivery.delivered += 1
         delivery.busy += 1
+        delivery.taken_at = self.time.elapsed
+        delivery.silent = lambda: process.paused_until > self.time.elapsed
         self.activity += 1
         trigger = replace(delivery.message, delivered=delivery.delivered)
 
@@ -234,7 +236,7 @@ class World:
         now = self.time.elapsed
         times = [self.time.at(alarm.rings_at) for alarm in self.store.alarms.values()]
         for durable in self.bus.durables.values():
-            times += [d.not_before for d in durable.open.values() if not d.busy]
+            times += durable.next_times()
         times += [p.restart_at for p in self.processes if p.life is Life.DOWN]
         times += [p.paused_until for p in self.processes]
         times += [t for each in self.surroundings if (t := each.next_time(self)) is not None]

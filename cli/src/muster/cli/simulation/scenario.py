@@ -117,7 +117,8 @@ class BlockGiven(Strict):
 class Given(Strict):
     """Where it begins. min_run, cool_down: the scheduler's settings, seconds.
 
-    shares, blocked: what is recorded of tenants, before the first job is there.
+    shares, blocked: what is recorded of tenants, before the first job is there. replicas: of
+    admission, requeue and fault-tolerance.
     """
 
     nodes: Mapping[str, Node]
@@ -126,6 +127,7 @@ class Given(Strict):
     blocked: Mapping[str, BlockGiven] = {}
     min_run: int = 0
     cool_down: int = 0
+    replicas: int = 1
 
     def names_of(self, job: str) -> tuple[str, ...]:
         """Return the names of the jobs that one entry stands for."""

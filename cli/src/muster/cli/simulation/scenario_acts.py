@@ -11,12 +11,14 @@ from muster.bus.topology import Stream
 from muster.cli.simulation import scenario_steps as s
 from muster.cli.simulation.scenario_stage import Stage, shape_of
 from muster.contracts import subjects
+from muster.contracts.alarms import Alarm
 from muster.domain.nodes import ForeignUse
 from muster.domain.pools import EpochTaken
 from muster.log.memory import LogFault, StoredEntry, matches
 from muster.testing.cluster import Script, WorkerId
 from muster.testing.dice import Dice
 from muster.testing.faults import CALM, Faults
+from muster.testing.gates import Task
 from muster.testing.process import Life, Process
 from muster.testing.world import World
 
@@ -79,6 +81,8 @@ def _trouble(world: World, step: s.Step, later: Later) -> None:
             _away(world, step, later)
         case s.Alarms():
             _alarms(world, step)
+        case s.Lost():
+            _lose_messages(world)
         case s.Clock():
             _clock(world, step)
         case _:
@@ -170,6 +174,9 @@ def _chosen(world: World, service: str) -> list[Process]:
 
 
 def _outage(world: World, step: s.Outage) -> None:
+    if step.do == "pause_in_work":
+        world.watchers.append(_InWork(world, step))
+        return
     for process in _chosen(world, step.service):
         if step.do == "crash" and process.life is not Life.DOWN:
             world.kill(process, step.seconds)
@@ -179,6 +186,29 @@ def _outage(world: World, step: s.Outage) -> None:
 
 def _freeze(world: World, process: Process, seconds: float) -> None:
     process.paused_until = world.time.elapsed + seconds
+
+
+class _InWork:
+    """A watcher that freezes a replica which is about to write what a message calls for; once."""
+
+    def __init__(self, world: World, step: s.Outage) -> None:
+        self._step = step
+        world.mood.hurried = False
+
+    def look(self, world: World) -> None:
+        """See Watcher."""
+        for process in _chosen(world, self._step.service):
+            if any(_about_to_write(task) for task in process.tasks):
+                _freeze(world, process, self._step.seconds)
+                world.watchers.remove(self)
+                world.mood.hurried = True
+                return
+
+
+def _about_to_write(task: Task) -> bool:
+    gate, job = task.gate, task.name.partition(" ")[2]
+    writes = gate is not None and gate.moment == "before" and gate.operation.startswith("append")
+    return writes and not job.startswith(("loop", "start"))
 
 
 def leader(world: World) -> Process:
@@ -219,9 +249,26 @@ class _Writers:
         self._read = len(world.store.entries)
 
 
-def watch_leaders(world: World) -> None:
-    """Begin to note who leads."""
-    world.watchers.append(_Writers())
+class _Armed:
+    """A watcher that notes every alarm that was ever armed."""
+
+    def __init__(self) -> None:
+        self.alarms: dict[str, Alarm] = {}
+
+    @classmethod
+    def of(cls, world: World) -> _Armed:
+        """Return the world's watcher of this kind."""
+        return next(each for each in world.watchers if isinstance(each, cls))
+
+    def look(self, world: World) -> None:
+        """See Watcher."""
+        for alarm in world.store.alarms.values():
+            self.alarms[alarm.model_dump_json()] = alarm
+
+
+def watch(world: World) -> None:
+    """Begin to note who leads, and what is armed."""
+    world.watchers += [_Writers(), _Armed()]
 
 
 def running(world: World) -> str:
@@ -264,8 +311,19 @@ def _alarms(world: World, step: s.Alarms) -> None:
     if step.do == "lose_alarms":
         world.store.alarms.clear()
         return
-    for alarm in list(world.store.alarms.values()):
+    old = step.do == "ring_old"
+    for alarm in list((_Armed.of(world).alarms if old else world.store.alarms).values()):
         world.ring(alarm, keep=True)
+
+
+def _lose_messages(world: World) -> None:
+    world.bus.collect()
+    for durable in world.bus.durables.values():
+        if durable.consumer.stream is Stream.REQUESTS:
+            continue
+        for serial, delivery in list(durable.open.items()):
+            if not delivery.busy:
+                del durable.open[serial]
 
 
 def _clock(world: World, step: s.Clock) -> None:

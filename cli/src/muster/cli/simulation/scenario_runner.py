@@ -11,7 +11,7 @@ from itertools import count
 from muster.cli.simulation import scenario_steps as s
 from muster.cli.simulation.history import history_of
 from muster.cli.simulation.scenario import Scenario
-from muster.cli.simulation.scenario_acts import act, watch_leaders
+from muster.cli.simulation.scenario_acts import act, watch
 from muster.cli.simulation.scenario_compare import differences
 from muster.cli.simulation.scenario_stage import Stage
 from muster.cli.simulation.scenario_then import Check
@@ -43,7 +43,7 @@ class _Telling:
     def __init__(self, scenario: Scenario, twist: Twist) -> None:
         self._scenario, self._twist = scenario, twist
         self.stage = Stage(scenario.given)
-        watch_leaders(self.stage.world)
+        watch(self.stage.world)
         self._due: list[_Due] = []
         self._numbers = count()
 

@@ -67,7 +67,7 @@ class Stage:
         self.ids = {name: job_id(job.tenant, request_of(name)) for name, job in self.jobs.items()}
         self._names = {identity: name for name, identity in self.ids.items()}
         there = {name: shape_of(n) for name, n in given.nodes.items() if not n.later}
-        installation = install(1, there, self._script, plans=self._plans)
+        installation = install(1, there, self._script, replicas=given.replicas, plans=self._plans)
         self.world: World = installation.world
         self.cluster, self.known = installation.cluster, installation.fold.known
         for name in there:

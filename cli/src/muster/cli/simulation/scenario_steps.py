@@ -159,9 +159,10 @@ class Outage(Base):
     """A replica or a service dies, or stands still, for so many seconds.
 
     service "all": every one. pause: a machine that freezes, and goes on with what it knew.
+    pause_in_work: it freezes the next time that it has a message in hand and is about to write.
     """
 
-    do: Literal["crash", "pause"]
+    do: Literal["crash", "pause", "pause_in_work"]
     service: str
     seconds: float = 5.0
 
@@ -193,9 +194,18 @@ class Again(Base):
 
 
 class Alarms(Base):
-    """lose: no alarm that is armed now will ring. ring_early: they all ring now, and again."""
+    """lose: no alarm that is armed now will ring. ring_early: they all ring now, and again.
 
-    do: Literal["lose_alarms", "ring_early"]
+    ring_old: every alarm that was ever armed rings now, whatever became of it.
+    """
+
+    do: Literal["lose_alarms", "ring_early", "ring_old"]
+
+
+class Lost(Base):
+    """The events and alarms that are on their way to consumers are lost; the log stays."""
+
+    do: Literal["lose_messages"]
 
 
 class Clock(Base):
@@ -234,6 +244,7 @@ Step: TypeAlias = Annotated[
     | Away
     | Again
     | Alarms
+    | Lost
     | Clock
     | Publish,
     Field(discriminator="do"),

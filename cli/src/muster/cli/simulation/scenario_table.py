@@ -18,12 +18,11 @@ from muster.cli.simulation.scenario_files import BadScenario, books
 INTRO = """\
 The case bank numbers failures that systems of our kind really had. Each file of `tests/scenarios`
 tells some of them again with our services, in virtual time; every invariant is checked after every
-step. A story that is marked *every way* is also told with every request and event doubled, with
-the newest message read first, with neighbouring steps swapped, with every writer killed after each
-event that it writes, with everything restarted after each step, and with another leader after each
-step: its end must be the same."""
-
-NO_SHARES = "D7, guaranteed shares with borrowing, is not told: tenants have no quotas yet."
+step. A story that is marked *every way* is also told with every request, event and alarm doubled,
+with the newest message read first, with neighbouring steps swapped and every event read after the
+one behind it, with every writer killed after each event that it writes, and with everything
+restarted, or another leader, after each event and after each step: its end must be the same.
+Where a story cannot be told in virtual time a test on the real server tells it."""
 
 
 def page(folder: Path) -> str:
@@ -50,7 +49,6 @@ def page(folder: Path) -> str:
         _table(("sibling of", "story or test", "file", "every way"), _siblings(told, marked)),
         "## Decisions of the life cycle",
         _table(("decision", "story", "file", "every way"), _rows(_by_decision(told))),
-        NO_SHARES,
         "## Stories of our own",
         _table(("story", "file", "every way"), (row[1:] for row in _rows(_own(told)))),
         "## Not told here",
@@ -111,7 +109,7 @@ class Mark:
 
 def _marked(tests: Path) -> Iterator[Mark]:
     """Yield the marks of every test, read from its source."""
-    for path in sorted(tests.rglob("test_*.py")):
+    for path in sorted((*tests.rglob("test_*.py"), *tests.rglob("*_suite.py"))):
         text = path.read_text("utf-8")
         if "pytest.mark.case" in text or "pytest.mark.sibling_of" in text:
             name = str(path.relative_to(tests.parent))

@@ -32,8 +32,12 @@ class Handlers:
         """A job was released, or its queue clock may be another one now."""
         assert trigger.event is not None
         state: JobState = trigger.event.data.job
+        await self.after_release(state.tenant, state.job, at_least=trigger.seq)
+
+    async def after_release(self, tenant: str, job: str, at_least: int = 0) -> None:
+        """Decide about a job if it is interrupted; keep its deadlines."""
         last = await self._journal.advance(
-            state.tenant, state.job, lambda last, now: on_release(last.job), at_least=trigger.seq
+            tenant, job, lambda last, now: on_release(last.job), at_least=at_least
         )
         if last is not None:
             await self.deadlines.keep(last.job)
