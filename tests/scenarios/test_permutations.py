@@ -10,7 +10,7 @@ import pytest
 from muster.cli.simulation.scenario import Scenario
 from muster.cli.simulation.scenario_runner import tell
 
-REACHES = {
+REACHES: dict[str, dict[str, object]] = {
     "evicted": {"do": "submit", "job": "h"},
     "stopped": {"do": "stop", "job": "v"},
     "ended": {"do": "exit", "job": "v", "code": 0},
@@ -71,7 +71,7 @@ def test_room_a_stop_and_the_end_of_the_hour_together(
     order: tuple[str, ...], second: float
 ) -> None:
     """Its owner's stop beats both others; nothing of it runs, and its hold is free again."""
-    what = {
+    what: dict[str, dict[str, object]] = {
         "room": {"do": "stop", "job": "blocks"},
         "stop": {"do": "stop", "job": "v"},
         "clock": {"do": "ring_old"},
