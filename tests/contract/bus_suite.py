@@ -391,6 +391,20 @@ class BusSuite:
         info = await stream.stream_info(Stream.ANSWERS, subjects_filter=subject)
         assert info.state.subjects == {subject: 1}
 
+    async def test_another_answer_to_the_same_request_takes_the_place_of_the_first(
+        self, desk: Desk, world: World
+    ) -> None:
+        bus = await desk.listen(await desk.consumer(), Heard())
+        at = await (await world.client()).now()
+        request = fresh("r")
+        yes = Answer(request=request, tenant=desk.tenant, verb="stop", accepted=True, at=at)
+        no = yes.model_copy(update={"accepted": False})
+        await bus.answer(yes)
+        await bus.answer(no)
+        stream = (await world.connect()).jetstream()
+        stored = await stream.get_last_msg(Stream.ANSWERS, f"answers.{desk.tenant}.{request}")
+        assert Answer.model_validate_json(stored.data or b"") == no
+
     async def test_a_broadcast_reaches_who_listens(self, desk: Desk, world: World) -> None:
         bus = await desk.listen(await desk.consumer(), Heard())
         heard: list[bytes] = []

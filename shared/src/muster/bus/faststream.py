@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from hashlib import sha256
 
 import structlog
 from faststream.nats import NatsMessage, NatsResponse
@@ -82,12 +83,16 @@ class FastStreamBus:
         await subscriber.start()
 
     async def answer(self, answer: Answer) -> None:
-        """See the port. Raises Temporary when no server took it for some seconds."""
+        """See the port. Raises Temporary when no server took it for some seconds.
+
+        The same answer again is the same message; another answer to the same request is not.
+        """
+        body = answer.model_dump_json(exclude_none=True).encode()
         await publish_stored(
             self._connection,
             subjects.answer_subject(answer.tenant, answer.request),
-            answer.model_dump_json(exclude_none=True).encode(),
-            id=f"answer-{answer.tenant}-{answer.request}",
+            body,
+            id=f"answer-{answer.tenant}-{answer.request}-{sha256(body).hexdigest()[:16]}",
         )
 
     async def broadcast(self, subject: str, body: bytes) -> None:
