@@ -297,6 +297,7 @@ class LogFaultsSuite:
         assert found == ids(await (await world.client()).history(job.key))
         await follower.close()
 
+    @pytest.mark.sibling_of("BUS-08")
     async def test_a_follower_whose_consumer_is_gone_makes_another(self, world: World) -> None:
         log, job = await world.client(), Job()
         follower = await log.follow((job.key.condition,), after=await log.end())

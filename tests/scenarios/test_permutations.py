@@ -64,7 +64,7 @@ def test_what_comes_one_after_the_other_leaves_the_end_of_who_came_first(
         tell(story(order, 1.0, "stopped", ["succeeded"]))
 
 
-@pytest.mark.case("RQT-17")
+@pytest.mark.sibling_of("RQT-17")
 @pytest.mark.parametrize("order", list(permutations(("room", "stop", "clock"))), ids="-".join)
 @pytest.mark.parametrize("second", [3599.0, 3599.99, 3600.0, 3600.01])
 def test_room_a_stop_and_the_end_of_the_hour_together(

@@ -24,6 +24,7 @@ def test_a_scenario_ends_as_it_says(name: str) -> None:
     tell(STORIES[name])
 
 
+@pytest.mark.timeout(400)  # some thirty tellings
 @pytest.mark.parametrize("name", TIMED)
 def test_a_scenario_ends_the_same_however_it_is_told(name: str) -> None:
     for twist in list(tellings(STORIES[name]))[1:]:

@@ -66,6 +66,7 @@ async def scratch(pool: Pool) -> Scheduler:
     return fresh
 
 
+@pytest.mark.sibling_of("ADM-07")
 async def test_a_fold_from_a_file_equals_a_fold_from_scratch(tmp_path: Path) -> None:
     pool, scheduler = await lived(None)
     file = tmp_path / "fold.json"
