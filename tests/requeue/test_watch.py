@@ -32,6 +32,9 @@ class Bench:
     def monotonic(self) -> float:
         return self.ticks
 
+    def on_server(self, instant: datetime) -> datetime:
+        return instant
+
     async def _decide(self, tenant: str, job: str) -> None:
         self.asked.append((tenant, job))
 
