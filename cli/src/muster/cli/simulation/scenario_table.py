@@ -21,7 +21,8 @@ tells some of them again with our services, in virtual time; every invariant is 
 step. A story that is marked *every way* is also told with every request, event and alarm doubled,
 with the newest message read first, with neighbouring steps swapped and every event read after the
 one behind it, with every writer killed after each event that it writes, and with everything
-restarted, or another leader, after each event and after each step: its end must be the same.
+restarted, or another leader, after each event and after each step, and with the server's clock an
+hour ahead or back: its end must be the same.
 Where a story cannot be told in virtual time a test on the real server tells it."""
 
 
