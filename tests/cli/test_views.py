@@ -160,7 +160,7 @@ def test_the_keys_of_a_job_in_json_are_stable() -> None:
     assert document.keys() == JobState.model_fields.keys() | {"waiting_because"}
     assert document["waiting_because"] == "no room"
     full = output.jsonable(job_in_full(STORY[0].job, STORY, ""))
-    assert full.keys() == {"job", "timeline"}
+    assert full.keys() == {"job", "tried", "timeline"}
     assert full["job"]["waiting_because"] is None
 
 
