@@ -85,6 +85,19 @@ def test_a_spot_job_starts_within_the_quota_and_waits_beyond_it(
         assert made.verdicts["t", "j"].why is Waiting.SPOT_QUOTA
 
 
+@pytest.mark.parametrize(("waited", "starts"), [(21_599, False), (21_600, True)])
+def test_the_quota_keeps_nobody_waiting_for_ever_and_says_when_to_look_again(
+    waited: float, starts: bool
+) -> None:
+    made = decide(nodes(4), [queued("j", 4, entered=-waited, auto=False, **SPOT)], 4)
+    assert ("j" in placements(made)) is starts
+    jobs = [queued("j", 4, entered=-waited, **SPOT), queued("k", 1, entered=-10, **SPOT)]
+    made = decide(nodes(4), jobs, 4)
+    assert "k" not in placements(made)
+    if not starts:
+        assert made.next_at == at(1)
+
+
 @pytest.mark.parametrize(("gpus", "fits"), [(15, False), (16, True)])
 def test_what_spot_jobs_hold_counts_those_who_leave_too(gpus: float, fits: bool) -> None:
     made = decide(nodes(4), [running("a", ["n0"], **SPOT), queued("b", 1, **SPOT)], gpus)

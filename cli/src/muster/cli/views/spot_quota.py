@@ -11,9 +11,7 @@ from rich.text import Text
 from muster.cli.output import row, table
 from muster.cli.texts import say
 from muster.domain.pools import SpotQuotaMeasured, SpotQuotaRow
-
-LEAST_HOURS = 48
-"""So many hours the scheduler watches before it foresees anything."""
+from muster.scheduler.core.forecast import LEAST_HOURS
 
 TITLES = ("pool", "model", "capacity", "demand", "forecast", "eta", "quota", "held", "evicted")
 

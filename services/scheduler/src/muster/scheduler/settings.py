@@ -40,7 +40,8 @@ class SchedulerSettings(BaseSettings):
     for an hour.
     spot_quota: how much spot jobs may hold on ordinary nodes: off (whatever is free), no_forecast
     (what all other jobs do not ask for now) or forecast (what they are not expected to ask for
-    within spot_horizon_h hours, once two days were watched). spot_percentile: the part of all cases
+    within spot_horizon_h hours, once two days were watched); it keeps a job waiting for
+    spot_quota_wait_s at most. spot_percentile: the part of all cases
     in which the forecast is to be enough. spot_evictions: the part of all hours of spot jobs that
     may end in an eviction; spot_eta_min, spot_eta_max: how far what happens may lower or raise the
     quota for that; both 1 = not at all.
@@ -71,9 +72,10 @@ class SchedulerSettings(BaseSettings):
     medium_survives: float = Field(default=0.8, gt=0, lt=1)
     high_survives: float = Field(default=0.95, gt=0, lt=1)
     spot_quota: SpotQuota = SpotQuota.OFF
+    spot_quota_wait_s: int = Field(default=21_600, ge=300, le=86_400)
     spot_horizon_h: int = Field(default=1, ge=1, le=12)
     spot_percentile: float = Field(default=0.9, ge=0.5, le=0.999)
-    spot_evictions: float = Field(default=0.02, ge=0.001, le=0.5)
+    spot_evictions: float = Field(default=0.04, ge=0.001, le=0.5)
     spot_eta_min: float = Field(default=0.1, gt=0, le=1)
     spot_eta_max: float = Field(default=2.0, ge=1, le=10)
 
@@ -98,6 +100,7 @@ class SchedulerSettings(BaseSettings):
             medium_survives=self.medium_survives,
             high_survives=self.high_survives,
             spot_quota=self.spot_quota,
+            spot_quota_wait_s=self.spot_quota_wait_s,
             spot_horizon_h=self.spot_horizon_h,
             spot_percentile=self.spot_percentile,
             spot_evictions=self.spot_evictions,

@@ -58,10 +58,10 @@ class Policy:
     promise is kept, fixed = where they are assumed to be right. medium_survives, high_survives:
     what is promised, the chance of keeping a place for an hour.
 
-    spot_quota: see there. spot_horizon_h: so far the forecast looks ahead; spot_percentile: the
-    part of all cases in which it is to be enough. spot_evictions: the part of all hours of spot
-    jobs that may end in an eviction. spot_eta_min, spot_eta_max: bounds of the feedback; both 1 =
-    none.
+    spot_quota: see there; it keeps a job waiting for spot_quota_wait_s at most. spot_horizon_h: so
+    far the forecast looks ahead; spot_percentile: the part of all cases in which it is to be
+    enough. spot_evictions: the part of all hours of spot jobs that may end in an eviction.
+    spot_eta_min, spot_eta_max: bounds of the feedback; both 1 = none.
 
     on_spot: classes that may use nodes of spot capacity; a guaranteed job never does.
     max_decisions: events of one round. max_attempts: different shapes tried against the nodes.
@@ -83,9 +83,10 @@ class Policy:
     medium_survives: float = 0.8
     high_survives: float = 0.95
     spot_quota: SpotQuota = SpotQuota.OFF
+    spot_quota_wait_s: int = 21_600
     spot_horizon_h: int = 1
     spot_percentile: float = 0.9
-    spot_evictions: float = 0.02
+    spot_evictions: float = 0.04
     spot_eta_min: float = 0.1
     spot_eta_max: float = 2.0
     on_spot: frozenset[ResourceClass] = frozenset({ResourceClass.SPOT, ResourceClass.IDLE})

@@ -183,8 +183,7 @@ class Queue:
     def _shape(self, state: JobState) -> Shape:
         """Return everything of a job that decides about it, but not its level."""
         made = self.round
-        limited = made.spot.active and is_spot(state)
-        own = made.ledger.key(state), made.snapshot.blocked(state), limited
+        own = made.ledger.key(state), made.snapshot.blocked(state), made.spot.limits(state)
         return *shape_of(state, self._policy), *own
 
     def _cut(self, job: Listed, short: Shortfall | None = None) -> Verdict:
@@ -224,7 +223,10 @@ class Queue:
         return failed is not None and level(job.state) <= failed
 
     def _by_eviction(self, job: Listed, shape: Shape, no_room: Verdict) -> Verdict | None:
-        if no_room.why is Waiting.SPOT_QUOTA or self._is_final(job, shape):
+        if no_room.why is Waiting.SPOT_QUOTA:
+            self.round.change_at(self.round.spot.spares_at(job.state))
+            return no_room
+        if self._is_final(job, shape):
             return no_room
         if not self._budget.may_search(job.key):
             return self._cut(job, no_room.short)

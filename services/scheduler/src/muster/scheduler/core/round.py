@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from muster.domain.causes import EvictionCause
 from muster.domain.demand import LocalityMode, Role
@@ -105,6 +106,10 @@ class Round:
         """Add a move."""
         self.moves.append(Move(decisions))
         self.size += len(decisions)
+
+    def change_at(self, at: datetime) -> None:
+        """Note that the same log gives another plan from an instant on."""
+        self.next_instant = min(self.next_instant or at, at)
 
     # --- upkeep --------------------------------------------------------------------------------
 
