@@ -1,8 +1,9 @@
 """How spot jobs fare under each way to admit them: one JSON line for each policy.
 
-`make bench-spot`, or `make bench-spot ARGS="--scale 1 --seeds 1 --policies fifo forecast"`. Replays
-made-up jobs (`spot_load`) and outages (`spot_outages`) on the nodes of a published cluster, one
-pool for each of its six GPU models, through the scheduler and requeue that run in the product.
+`make bench-spot` (a quarter of one model, minutes on one core), or all 4,278 nodes with
+`make bench-spot ARGS="--scale 1 --models A100 A10 H800 GPU-series-1 GPU-series-2 A800"` (hours).
+Replays made-up jobs (`spot_load`) and outages (`spot_outages`) on the nodes of a published cluster,
+one pool for each GPU model, through the scheduler and requeue that run in the product.
 
 fifo: spot jobs start in the order in which they came, whatever is free; nobody of them passes
 another. skip: who fits may pass (the product without a quota). no_forecast: as skip, and spot jobs
@@ -122,11 +123,13 @@ def _options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__)
     names: Sequence[str] = list(POLICIES)
     parser.add_argument("--policies", nargs="+", choices=names, default=names)
-    parser.add_argument("--models", nargs="+", choices=list(MODELS), default=list(MODELS))
-    parser.add_argument("--scale", type=int, default=8, help="every so manieth node; 1 = all 4,278")
+    parser.add_argument("--models", nargs="+", choices=list(MODELS), default=["H800"])
+    parser.add_argument(
+        "--scale", type=int, default=4, help="every so manieth node; 1 = all of them"
+    )
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     parser.add_argument("--days", type=float, default=7.0, help="that are counted")
-    parser.add_argument("--learned", type=float, default=7.0, help="days before, not counted")
+    parser.add_argument("--learned", type=float, default=3.0, help="days before, not counted")
     parser.add_argument("--loads", type=float, nargs="+", default=[0.3], help="of spot jobs")
     parser.add_argument("--spot-nodes", type=float, nargs="+", default=[0.0], help="part of all")
     parser.add_argument("--set", nargs="+", default=[], help="of the policy: spot_horizon_h=2")

@@ -72,7 +72,7 @@ class SchedulerSettings(BaseSettings):
     medium_survives: float = Field(default=0.8, gt=0, lt=1)
     high_survives: float = Field(default=0.95, gt=0, lt=1)
     spot_quota: SpotQuota = SpotQuota.OFF
-    spot_quota_wait_s: int = Field(default=21_600, ge=300, le=86_400)
+    spot_quota_wait_s: int = Field(default=86_400, ge=300, le=604_800)
     spot_horizon_h: int = Field(default=1, ge=1, le=12)
     spot_percentile: float = Field(default=0.9, ge=0.5, le=0.999)
     spot_evictions: float = Field(default=0.04, ge=0.001, le=0.5)

@@ -83,7 +83,7 @@ class Policy:
     medium_survives: float = 0.8
     high_survives: float = 0.95
     spot_quota: SpotQuota = SpotQuota.OFF
-    spot_quota_wait_s: int = 21_600
+    spot_quota_wait_s: int = 86_400
     spot_horizon_h: int = 1
     spot_percentile: float = 0.9
     spot_evictions: float = 0.04
