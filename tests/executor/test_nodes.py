@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
+from muster.domain.edges import Owner
 from muster.domain.nodes import (
     ForeignUse,
     NodeChanged,
@@ -15,8 +16,10 @@ from muster.domain.nodes import (
     NodeLeft,
     NodeOccupied,
     NodeReclaiming,
+    NodeReclaimLapsed,
     NodeShape,
     NodeState,
+    evolve_node,
 )
 from muster.executor.core.nodes import Shown, next_fact, told
 from tests.support.lives import START
@@ -30,8 +33,11 @@ def node(condition: NodeCondition = NodeCondition.READY, **more: object) -> Node
     return state.model_copy(update={"condition": condition, **more})
 
 
-def fact(known: NodeState | None, shown: Shown | None) -> NodeFact | None:
-    return next_fact(known, shown, "n1", "p", "c")
+LAPSE = timedelta(seconds=480)
+
+
+def fact(known: NodeState | None, shown: Shown | None, now: datetime = START) -> NodeFact | None:
+    return next_fact(known, shown, "n1", "p", "c", now, LAPSE)
 
 
 def test_a_new_node_joins_and_a_returning_one_joins_again() -> None:
@@ -62,6 +68,37 @@ def test_a_notice_of_reclaim_is_told_once_and_again_when_it_is_nearer() -> None:
     told = node(NodeCondition.RECLAIMING, deadline=SOON)
     assert fact(told, Shown(SHAPE, SOON)) is None
     assert fact(told, Shown(SHAPE, START)) == NodeReclaiming(deadline=START)
+
+
+def test_a_notice_that_came_to_nothing_lapses() -> None:
+    told = node(NodeCondition.RECLAIMING, deadline=SOON, cordoned=True)
+    just_before, just_then = SOON + LAPSE - timedelta(microseconds=1), SOON + LAPSE
+    for shown in (Shown(SHAPE), Shown(SHAPE, SOON)):  # whether the cluster still tells of it or not
+        assert fact(told, shown, just_before) is None
+        assert fact(told, shown, just_then) == NodeReclaimLapsed()
+    opened = evolve_node(told, NodeReclaimLapsed(), just_then, Owner.EXECUTOR)
+    assert (opened.condition, opened.deadline, opened.cordoned) == ("ready", None, True)
+    assert fact(opened, Shown(SHAPE, SOON), just_then) is None  # the old notice is no news
+
+
+def test_a_later_notice_keeps_a_node_shut() -> None:
+    told = node(NodeCondition.RECLAIMING, deadline=SOON)
+    later = Shown(SHAPE, SOON + timedelta(seconds=300))
+    assert fact(told, later, SOON + LAPSE) is None
+    assert fact(told, later, SOON + LAPSE + timedelta(seconds=300)) == NodeReclaimLapsed()
+
+
+@pytest.mark.parametrize("condition", set(NodeCondition) - {NodeCondition.RECLAIMING})
+def test_a_lapse_opens_no_node_that_is_shut_for_another_reason(condition: NodeCondition) -> None:
+    known = node(condition, deadline=SOON)
+    assert fact(known, Shown(SHAPE), SOON + LAPSE) in (None, _joined(condition))
+    after = evolve_node(known, NodeReclaimLapsed(), SOON + LAPSE)
+    assert (after.condition, after.deadline) == (condition, None)
+
+
+def _joined(condition: NodeCondition) -> NodeFact | None:
+    back = condition in {NodeCondition.GONE, NodeCondition.LOST}
+    return NodeJoined(pool="p", node="n1", cluster="c", shape=SHAPE) if back else None
 
 
 def use(cpus: float = 0, memory_mib: int = 0, **more: object) -> ForeignUse:

@@ -131,6 +131,13 @@ class NodeReclaiming(NodeFact):
     deadline: Instant
 
 
+class NodeReclaimLapsed(NodeFact):
+    """The deadline of a notice is long over and the node is still there: new work is welcome
+    again, as far as no operator has closed it."""
+
+    event: ClassVar[str] = "reclaim_lapsed"
+
+
 class NodeLost(NodeFact):
     """The cluster no longer hears of the node."""
 
@@ -182,6 +189,7 @@ NODE_OWNERS: dict[str, tuple[Owner, ...]] = {
     "changed": (Owner.EXECUTOR,),
     "occupied": (Owner.EXECUTOR,),
     "reclaiming": _OPERATED,
+    "reclaim_lapsed": (Owner.EXECUTOR,),
     "lost": (Owner.EXECUTOR,),
     "left": (Owner.EXECUTOR,),
     "fenced": _OPERATED,
@@ -236,6 +244,12 @@ def _lost(state: NodeState) -> NodeCondition:
     return NodeCondition.FENCED if fenced else NodeCondition.LOST
 
 
+def _opened(state: NodeState, *shut: NodeCondition) -> dict[str, Any]:
+    """A node that was shut in one of these ways is ready; of others only the notice ends."""
+    condition = NodeCondition.READY if state.condition in shut else state.condition
+    return {"deadline": None, "condition": condition}
+
+
 _NODE_EFFECTS: dict[type[NodeFact], Callable[[NodeState, Any], dict[str, Any]]] = {
     NodeJoined: lambda s, f: {
         "shape": f.shape,
@@ -250,6 +264,7 @@ _NODE_EFFECTS: dict[type[NodeFact], Callable[[NodeState, Any], dict[str, Any]]] 
         "condition": _reclaimed(s),
         "deadline": f.deadline if s.deadline is None else min(s.deadline, f.deadline),
     },
+    NodeReclaimLapsed: lambda s, f: _opened(s, NodeCondition.RECLAIMING),
     NodeLost: lambda s, f: {"condition": _lost(s)},
     NodeLeft: _condition(NodeCondition.GONE),
     NodeFenced: _condition(NodeCondition.FENCED),
@@ -258,10 +273,7 @@ _NODE_EFFECTS: dict[type[NodeFact], Callable[[NodeState, Any], dict[str, Any]]] 
         "cordoned": False,
         "draining": False,
         "suspected": False,
-        "deadline": None,
-        "condition": NodeCondition.READY
-        if s.condition in {NodeCondition.RECLAIMING, NodeCondition.FENCED}
-        else s.condition,
+        **_opened(s, NodeCondition.RECLAIMING, NodeCondition.FENCED),
     },
     NodeDrained: lambda s, f: {"cordoned": True, "draining": True},
     NodeSuspected: lambda s, f: {"suspected": True},

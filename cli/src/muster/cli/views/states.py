@@ -57,6 +57,7 @@ _LOUD = {
     "drained": "yellow",
     "joined": "green",
     "uncordoned": "green",
+    "reclaim_lapsed": "green",
 }
 
 

@@ -300,10 +300,12 @@ class Handlers:
     ) -> None:
         pool, cluster = self._settings.pool, self._settings.cluster
 
-        def decide(state: NodeState | None, now: datetime | None = None) -> NodeFact | None:
-            return node_core.next_fact(state, shown, name, pool, cluster)
+        lapse = timedelta(seconds=self._settings.lapse_s)
 
-        if decide(known) is not None:
+        def decide(state: NodeState | None, now: datetime) -> NodeFact | None:
+            return node_core.next_fact(state, shown, name, pool, cluster, now, lapse)
+
+        if decide(known, self._journal.clock.now()) is not None:
             await self._journal.advance_node(pool, name, decide)
 
 

@@ -11,7 +11,8 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 class ExecutorSettings(BaseSettings):
     """cluster, pool: what this executor looks after. nodes_file: nodes of the local backend.
 
-    Intervals are seconds. retry_s: wait after a refusal that is not the job's fault.
+    Intervals are seconds. retry_s: wait after a refusal that is not the job's fault. lapse_s: so
+    long after the deadline of a reclaim notice a node that is still there takes new work again.
     watch_progress: read workers' output for checkpoints and steps, every progress_s. settle_s: how
     long after its first step a training that runs again may be silent of a loaded checkpoint before
     its progress is called lost.
@@ -28,6 +29,7 @@ class ExecutorSettings(BaseSettings):
     nodes_s: float = Field(default=2.0, gt=0)
     logs_s: float = Field(default=0.2, gt=0)
     retry_s: float = Field(default=10.0, gt=0)
+    lapse_s: float = Field(default=480.0, ge=0)
     publish_logs: bool = True
     watch_progress: bool = True
     progress_s: float = Field(default=1.0, gt=0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from math import ceil
 
 from muster.domain.nodes import (
@@ -15,6 +15,7 @@ from muster.domain.nodes import (
     NodeLeft,
     NodeOccupied,
     NodeReclaiming,
+    NodeReclaimLapsed,
     NodeShape,
     NodeState,
 )
@@ -36,12 +37,18 @@ _ABSENT = {NodeCondition.GONE, NodeCondition.LOST}
 
 
 def next_fact(
-    known: NodeState | None, shown: Shown | None, name: str, pool: str, cluster: str
+    known: NodeState | None,
+    shown: Shown | None,
+    name: str,
+    pool: str,
+    cluster: str,
+    now: datetime,
+    lapse: timedelta,
 ) -> NodeFact | None:
     """Return what to record about a node; shown None = the cluster does not have it.
 
-    A reclaimed or fenced node that the cluster still shows stays what it is until a person or the
-    cluster says otherwise.
+    A node that is still shown so long (`lapse`) after the deadline of the last notice was not
+    taken, whoever gave the notice. A fenced node stays so until a person says otherwise.
     """
     if shown is None:
         present = known is not None and known.condition not in _ABSENT
@@ -51,8 +58,11 @@ def next_fact(
         return NodeJoined(pool=pool, node=name, cluster=cluster, shape=shown.shape, foreign=foreign)
     if known.shape != shown.shape:
         return NodeChanged(shape=shown.shape)
-    if shown.reclaim_at is not None and _is_news(known, shown.reclaim_at):
-        return NodeReclaiming(deadline=shown.reclaim_at)
+    if shown.reclaim_at is not None and shown.reclaim_at + lapse > now:
+        if _is_news(known, shown.reclaim_at):
+            return NodeReclaiming(deadline=shown.reclaim_at)
+    elif _lapsed(known, now - lapse):
+        return NodeReclaimLapsed()
     foreign = told(known.foreign, shown.foreign)
     return NodeOccupied(foreign=foreign) if foreign != known.foreign else None
 
@@ -61,6 +71,11 @@ def _is_news(known: NodeState, reclaim_at: datetime) -> bool:
     if known.condition is NodeCondition.RECLAIMING:
         return known.deadline is None or reclaim_at < known.deadline
     return known.condition is NodeCondition.READY
+
+
+def _lapsed(known: NodeState, since: datetime) -> bool:
+    told = known.condition is NodeCondition.RECLAIMING
+    return told and known.deadline is not None and known.deadline <= since
 
 
 # --- foreign use -------------------------------------------------------------------------------
