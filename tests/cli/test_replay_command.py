@@ -74,7 +74,7 @@ def test_figures_are_one_document_for_programs(tmp_path: Path, muster: Muster) -
     ("options", "words"),
     [
         (["--order", "sjf"], "needs to know how long jobs run"),
-        (["--order", "lifo"], "one of default, fifo, fifo_skip, sjf"),
+        (["--order", "lifo"], "one of default, fifo_spot, fifo, fifo_skip, sjf"),
         (["--placement", "best"], "one of default, fgd, best_fit, first_fit"),
         (["--auto-queue", "13h/3"], "like 12h/3"),
         (["--auto-queue", "3"], "like 12h/3"),

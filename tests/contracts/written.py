@@ -36,7 +36,7 @@ NODE_FACTS: tuple[n.NodeFact, ...] = (
     n.NodeChanged(shape=SHAPE),
     n.NodeOccupied(foreign=n.ForeignUse(gpus=1, cpus=4, memory_mib=16)),
     n.NodeReclaiming(deadline=START),
-    n.NodeReclaimLapsed(),
+    n.NodeReclaimLapsed(deadline=START),
     n.NodeLost(),
     n.NodeLeft(),
     n.NodeFenced(request="r1", by="ann"),

@@ -19,7 +19,7 @@ FACTS: dict[str, n.NodeFact] = {
     "changed": n.NodeChanged(shape=SHAPE.model_copy(update={"gpus": 4})),
     "occupied": n.NodeOccupied(foreign=n.ForeignUse(gpus=2)),
     "reclaiming": n.NodeReclaiming(deadline=SOON),
-    "reclaim_lapsed": n.NodeReclaimLapsed(),
+    "reclaim_lapsed": n.NodeReclaimLapsed(deadline=SOON),
     "lost": n.NodeLost(),
     "left": n.NodeLeft(),
     "fenced": n.NodeFenced(),

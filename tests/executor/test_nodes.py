@@ -75,24 +75,36 @@ def test_a_notice_that_came_to_nothing_lapses() -> None:
     just_before, just_then = SOON + LAPSE - timedelta(microseconds=1), SOON + LAPSE
     for shown in (Shown(SHAPE), Shown(SHAPE, SOON)):  # whether the cluster still tells of it or not
         assert fact(told, shown, just_before) is None
-        assert fact(told, shown, just_then) == NodeReclaimLapsed()
-    opened = evolve_node(told, NodeReclaimLapsed(), just_then, Owner.EXECUTOR)
+        assert fact(told, shown, just_then) == NodeReclaimLapsed(deadline=SOON)
+    opened = evolve_node(told, NodeReclaimLapsed(deadline=SOON), just_then, Owner.EXECUTOR)
     assert (opened.condition, opened.deadline, opened.cordoned) == ("ready", None, True)
     assert fact(opened, Shown(SHAPE, SOON), just_then) is None  # the old notice is no news
+    again = NodeReclaiming(deadline=SOON + LAPSE)
+    assert fact(opened, Shown(SHAPE, SOON + LAPSE), just_then) == again
+
+
+def test_a_notice_of_a_cloud_whose_clock_is_behind_is_heard_and_lasts_as_long() -> None:
+    past, now = START - timedelta(hours=1), SOON
+    assert fact(node(), Shown(SHAPE, past), now) == NodeReclaiming(deadline=past)
+    told = evolve_node(node(), NodeReclaiming(deadline=past), now)
+    just_before = now + LAPSE - timedelta(microseconds=1)
+    assert fact(told, Shown(SHAPE, past), just_before) is None
+    assert fact(told, Shown(SHAPE, past), now + LAPSE) == NodeReclaimLapsed(deadline=past)
 
 
 def test_a_later_notice_keeps_a_node_shut() -> None:
     told = node(NodeCondition.RECLAIMING, deadline=SOON)
     later = Shown(SHAPE, SOON + timedelta(seconds=300))
     assert fact(told, later, SOON + LAPSE) is None
-    assert fact(told, later, SOON + LAPSE + timedelta(seconds=300)) == NodeReclaimLapsed()
+    end = SOON + timedelta(seconds=300)
+    assert fact(told, later, end + LAPSE) == NodeReclaimLapsed(deadline=end)
 
 
-@pytest.mark.parametrize("condition", set(NodeCondition) - {NodeCondition.RECLAIMING})
+@pytest.mark.parametrize("condition", [c for c in NodeCondition if c != "reclaiming"])
 def test_a_lapse_opens_no_node_that_is_shut_for_another_reason(condition: NodeCondition) -> None:
     known = node(condition, deadline=SOON)
     assert fact(known, Shown(SHAPE), SOON + LAPSE) in (None, _joined(condition))
-    after = evolve_node(known, NodeReclaimLapsed(), SOON + LAPSE)
+    after = evolve_node(known, NodeReclaimLapsed(deadline=SOON), SOON + LAPSE)
     assert (after.condition, after.deadline) == (condition, None)
 
 

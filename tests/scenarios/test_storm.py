@@ -15,6 +15,7 @@ BACK = NODES // 2
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 @pytest.mark.case("SCL-17")
 def test_two_hundred_nodes_go_and_half_of_them_come_back(tmp_path: Path) -> None:
     names = [f"n{number}" for number in range(NODES)]
@@ -22,7 +23,10 @@ def test_two_hundred_nodes_go_and_half_of_them_come_back(tmp_path: Path) -> None
         {"at": 10 * number / NODES, "do": "reclaim", "node": name, "notice": 60}
         for number, name in enumerate(names)
     ]
-    back = [{"at": 3590, "do": "uncordon", "node": name} for name in names[:BACK]]
+    taken = [{**one, "at": one["at"] + 60, "do": "taken"} for one in gone]
+    for one in taken:
+        del one["notice"]
+    back = [{"at": 3590, "do": "back", "node": name} for name in names[:BACK]]
     storm = {"preempted": NODES, "requeued": NODES}
     story = {
         "title": "Two hundred spot nodes go within ten seconds",
@@ -36,7 +40,7 @@ def test_two_hundred_nodes_go_and_half_of_them_come_back(tmp_path: Path) -> None
                 }
             },
         },
-        "when": [*gone, *back],
+        "when": [*gone, *taken, *back],
         "then": [
             {
                 "at": 60,

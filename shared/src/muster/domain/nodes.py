@@ -68,6 +68,7 @@ class NodeState(Frozen):
 
     since: when its condition began; for a fenced node, the instant that the proof speaks of.
     foreign: what others than Muster take there now, processes that still end included.
+    lapsed: the deadline of the last notice, if it came to nothing.
     """
 
     pool: Token
@@ -80,6 +81,7 @@ class NodeState(Frozen):
     suspected: bool = False
     foreign: ForeignUse | None = None
     deadline: Instant | None = None
+    lapsed: Instant | None = None
     version: int = 1
     since: Instant
     requests: tuple[str, ...] = ()
@@ -132,10 +134,11 @@ class NodeReclaiming(NodeFact):
 
 
 class NodeReclaimLapsed(NodeFact):
-    """The deadline of a notice is long over and the node is still there: new work is welcome
-    again, as far as no operator has closed it."""
+    """The deadline of a notice, or of the last of several, is long over and the node is still
+    there: new work is welcome again, as far as no operator has closed it."""
 
     event: ClassVar[str] = "reclaim_lapsed"
+    deadline: Instant
 
 
 class NodeLost(NodeFact):
@@ -264,7 +267,10 @@ _NODE_EFFECTS: dict[type[NodeFact], Callable[[NodeState, Any], dict[str, Any]]] 
         "condition": _reclaimed(s),
         "deadline": f.deadline if s.deadline is None else min(s.deadline, f.deadline),
     },
-    NodeReclaimLapsed: lambda s, f: _opened(s, NodeCondition.RECLAIMING),
+    NodeReclaimLapsed: lambda s, f: {
+        **_opened(s, NodeCondition.RECLAIMING),
+        "lapsed": f.deadline,
+    },
     NodeLost: lambda s, f: {"condition": _lost(s)},
     NodeLeft: _condition(NodeCondition.GONE),
     NodeFenced: _condition(NodeCondition.FENCED),

@@ -157,9 +157,9 @@ class SpotQuotaRow(Frozen):
     gpu_model: str
     capacity: float
     demand: float
-    forecast: float | None
+    forecast: float | None = None
     held: float
-    quota: float | None
+    quota: float | None = None
     eta: float
     evicted: float
     kept: float

@@ -33,8 +33,8 @@ REPLAY: dict[str, tuple[str, str]] = {
         "所有任务均为按需且优先级相同：不发生抢占。",
     ),
     "option.order": (
-        "Order of the queue: default, fifo, fifo_skip or sjf.",
-        "队列顺序：default、fifo、fifo_skip 或 sjf。",
+        "Order of the queue: default, fifo_spot, fifo, fifo_skip or sjf.",
+        "队列顺序：default、fifo_spot、fifo、fifo_skip 或 sjf。",
     ),
     "option.placement": (
         "Placement: default, fgd, best_fit or first_fit.",

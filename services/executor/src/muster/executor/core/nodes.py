@@ -47,7 +47,7 @@ def next_fact(
 ) -> NodeFact | None:
     """Return what to record about a node; shown None = the cluster does not have it.
 
-    A node that is still shown so long (`lapse`) after the deadline of the last notice was not
+    A node that is still shown so long (`lapse`) after the last notice and its deadline was not
     taken, whoever gave the notice. A fenced node stays so until a person says otherwise.
     """
     if shown is None:
@@ -58,11 +58,10 @@ def next_fact(
         return NodeJoined(pool=pool, node=name, cluster=cluster, shape=shown.shape, foreign=foreign)
     if known.shape != shown.shape:
         return NodeChanged(shape=shown.shape)
-    if shown.reclaim_at is not None and shown.reclaim_at + lapse > now:
-        if _is_news(known, shown.reclaim_at):
-            return NodeReclaiming(deadline=shown.reclaim_at)
-    elif _lapsed(known, now - lapse):
-        return NodeReclaimLapsed()
+    if shown.reclaim_at is not None and _is_news(known, shown.reclaim_at):
+        return NodeReclaiming(deadline=shown.reclaim_at)
+    if (deadline := _lapsed(known, shown.reclaim_at, now - lapse)) is not None:
+        return NodeReclaimLapsed(deadline=deadline)
     foreign = told(known.foreign, shown.foreign)
     return NodeOccupied(foreign=foreign) if foreign != known.foreign else None
 
@@ -70,12 +69,16 @@ def next_fact(
 def _is_news(known: NodeState, reclaim_at: datetime) -> bool:
     if known.condition is NodeCondition.RECLAIMING:
         return known.deadline is None or reclaim_at < known.deadline
-    return known.condition is NodeCondition.READY
+    return known.condition is NodeCondition.READY and reclaim_at != known.lapsed
 
 
-def _lapsed(known: NodeState, since: datetime) -> bool:
-    told = known.condition is NodeCondition.RECLAIMING
-    return told and known.deadline is not None and known.deadline <= since
+def _lapsed(known: NodeState, still_shown: datetime | None, before: datetime) -> datetime | None:
+    """Return the deadline that came to nothing."""
+    if known.condition is not NodeCondition.RECLAIMING or known.deadline is None:
+        return None
+    last = max(known.deadline, still_shown or known.deadline)
+    # a cloud's clock may be behind: a notice is never old before we have had it for a while
+    return last if max(known.since, last) <= before else None
 
 
 # --- foreign use -------------------------------------------------------------------------------
