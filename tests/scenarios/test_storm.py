@@ -19,13 +19,9 @@ BACK = NODES // 2
 @pytest.mark.case("SCL-17")
 def test_two_hundred_nodes_go_and_half_of_them_come_back(tmp_path: Path) -> None:
     names = [f"n{number}" for number in range(NODES)]
-    gone = [
-        {"at": 10 * number / NODES, "do": "reclaim", "node": name, "notice": 60}
-        for number, name in enumerate(names)
-    ]
-    taken = [{**one, "at": one["at"] + 60, "do": "taken"} for one in gone]
-    for one in taken:
-        del one["notice"]
+    told = {name: 10 * number / NODES for number, name in enumerate(names)}
+    gone = [{"at": at, "do": "reclaim", "node": name, "notice": 60} for name, at in told.items()]
+    taken = [{"at": at + 60, "do": "taken", "node": name} for name, at in told.items()]
     back = [{"at": 3590, "do": "back", "node": name} for name in names[:BACK]]
     storm = {"preempted": NODES, "requeued": NODES}
     story = {
