@@ -51,6 +51,14 @@ async def test_an_operators_word_holds_for_the_next_submission_and_can_be_taken_
         assert await bench.tried("s2") == []
 
 
+@pytest.mark.parametrize("kind", ["open", "granted"])
+async def test_a_first_word_about_one_pool_says_nothing_of_the_others(kind: str) -> None:
+    for enabled in (True, False):
+        bench = Rights(kind)
+        assert (await bench.spot(enabled, pool="other")).accepted
+        assert await bench.tried("s1") == ([] if kind == "open" else REFUSED)
+
+
 async def test_the_refusal_names_field_rule_and_remedy_in_both_languages() -> None:
     bench = Rights()
     await bench.spot(False)

@@ -14,7 +14,7 @@ from muster.bus import NobodyAnswers, Question, Responder, Subscription, Trigger
 from muster.bus.faststream import FastStreamBus
 from muster.bus.topology import CONSUMERS, SCHEDULER_QUERIES
 from muster.contracts.alarms import Alarm
-from muster.contracts.requests import Answer
+from muster.contracts.requests import REQUESTS, Answer, JobRequest, Submit
 from muster.contracts.subjects import job_key, query_subject
 from muster.domain.deadlines import DEADLINES
 from muster.domain.edges import EDGES, Owner
@@ -116,7 +116,9 @@ async def test_the_gateway_asks_the_scheduler_and_nobody_else_may(guarded: Guard
 
 
 async def test_an_outside_system_writes_requests_of_its_own_tenant_only(guarded: Guarded) -> None:
-    assert await guarded.says("acme", "requests.acme.submit")
+    for request in REQUESTS.values():
+        about_jobs = issubclass(request, Submit | JobRequest)
+        assert await guarded.says("acme", f"requests.acme.{request.verb}") is about_jobs
     for subject in (
         "requests.other.submit",
         "jobs.acme.j1.submitted",

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+import pytest
+
 from muster.contracts.events import job_event
 from muster.contracts.subjects import job_key
 from muster.domain import facts as f
+from muster.domain.errors import Temporary
 from muster.domain.phases import Phase
 from muster.log import Basis
 from muster.log.memory import MemoryLog, Store
@@ -22,6 +25,7 @@ class Bench:
         self.ticks = 0.0
         self.store = Store(lambda: START + timedelta(seconds=self.ticks))
         self.asked: list[tuple[str, str]] = []
+        self.failing: set[str] = set()
         self.watch = Watch(MemoryLog(self.store), self, self._decide)
         self.life = Life(spec(auto_queue=auto_queue()))
         self.log = MemoryLog(self.store)
@@ -37,6 +41,8 @@ class Bench:
 
     async def _decide(self, tenant: str, job: str) -> None:
         self.asked.append((tenant, job))
+        if job in self.failing:
+            raise Temporary("the log is away")
 
     async def record(self, fact: f.Fact) -> None:
         key = job_key(self.life.state.tenant, self.life.state.job)
@@ -69,6 +75,20 @@ async def test_it_is_decided_about_when_no_message_came_and_once() -> None:
         bench.ticks += PATIENCE_S
         await bench.watch.step()
     assert bench.asked == [(bench.life.state.tenant, bench.life.state.job)]
+
+
+async def test_one_that_fails_keeps_nobody_waiting_and_is_tried_again() -> None:
+    bench = await interrupted()
+    first = bench.life.state.job
+    bench.life = Life(spec(auto_queue=auto_queue()), name="other").interrupted("spot_reclaim")
+    await bench.record(f.Released(attempt=1))
+    await bench.watch.step()
+    bench.failing = {first}
+    for _ in range(2):
+        bench.ticks += PATIENCE_S
+        with pytest.raises(Temporary):
+            await bench.watch.step()
+    assert [job for _, job in bench.asked] == [first, "other", first]
 
 
 async def test_what_was_decided_is_forgotten() -> None:

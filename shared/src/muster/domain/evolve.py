@@ -402,7 +402,7 @@ def _requeued(state: JobState, fact: f.Requeued, at: datetime) -> Changes:
 
 
 def _not_requeued(state: JobState, fact: f.NotRequeued, at: datetime) -> Changes:
-    by = fact.by or "the platform"
+    by = fact.by or "muster"
     return _end(Phase.FAILED, reason(ReasonCode.PREEMPTED, by=by, cause=fact.cause.value), at)
 
 

@@ -192,13 +192,13 @@ JOBS: dict[str, tuple[str, str]] = {
         "对租户 {tenant} Spot 权限的更改",
     ),
     "spot.done.on": (
-        "tenant {tenant} may use spot capacity ({pool})",
-        "租户 {tenant} 可使用 Spot 资源（{pool}）",
+        "tenant {tenant} may run spot jobs ({pool})",
+        "租户 {tenant} 可运行 Spot 任务（{pool}）",
     ),
     "spot.done.off": (
-        "tenant {tenant} may use no spot capacity ({pool}): what runs goes on, what waits does not"
+        "tenant {tenant} may run no spot jobs ({pool}): what runs goes on, what waits does not"
         " start",
-        "租户 {tenant} 不可使用 Spot 资源（{pool}）：运行中的任务继续运行，排队的任务不会启动",
+        "租户 {tenant} 不可运行 Spot 任务（{pool}）：运行中的任务继续运行，排队的任务不会启动",
     ),
     "quota.no_limit": ("no limit", "不限"),
     "block.none": ("no node is on a block list", "没有被屏蔽的节点"),
@@ -315,6 +315,10 @@ JOBS: dict[str, tuple[str, str]] = {
     "explain.next.never": (
         "it cannot start until the pool grows or the job is changed; {more}",
         "在资源池扩容或修改任务之前无法启动；{more}",
+    ),
+    "explain.next.no_spot": (
+        "it starts only after an operator lets its tenant use spot again; {more}",
+        "管理员为其租户重新开通 Spot 后才能启动；{more}",
     ),
     "explain.next.supposed_gone": (
         "nothing: it would be gone",

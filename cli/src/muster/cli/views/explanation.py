@@ -78,6 +78,8 @@ def _next(state: JobState, code: str | None) -> str:
     if code == WhyCode.SUPPOSED_GONE:
         return say("explain.next.supposed_gone")
     match state.phase:
+        case Phase.QUEUED if code == WhyCode.SPOT_DISABLED:
+            return say("explain.next.no_spot", more=_patience(state))
         case Phase.QUEUED if code in {WhyCode.NEVER_FITS, WhyCode.NODES_ABSENT}:
             return say("explain.next.never", more=_patience(state))
         case Phase.QUEUED:

@@ -220,7 +220,9 @@ class Handlers:
                     body.tenant,
                     SpotSet,
                     (),
-                    lambda last: tenancy.spot_after(last, by, pool, asked.id, enabled=enabled),
+                    lambda last: tenancy.spot_after(
+                        last, by, pool, asked.id, enabled=enabled, unspoken=self._spot_open
+                    ),
                 )
             case _:
                 raise Permanent(f"request {body.verb} has no handler")

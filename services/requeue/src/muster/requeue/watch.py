@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from muster.bus.topology import AROUND_AN_INTERRUPTION
+from muster.domain.errors import MusterError
 from muster.domain.phases import Phase
 from muster.log import EventLog, Follower, Recorded
 from muster.runtime.clock import Clock
@@ -40,10 +41,17 @@ class Watch:
         """Read what is new; decide about whoever has waited too long."""
         await self._read()
         now = self._clock.monotonic()
+        failed: list[MusterError] = []
         for job, one in list(self._interrupted.items()):
-            if now - one.since >= PATIENCE_S:
+            if now - one.since < PATIENCE_S:
+                continue
+            try:
                 await self._decide(one.tenant, job)
                 self._interrupted.pop(job, None)
+            except MusterError as error:  # the others are not to wait for this one
+                failed.append(error)
+        if failed:
+            raise failed[0]
 
     async def _read(self) -> None:
         if self._follower is None:

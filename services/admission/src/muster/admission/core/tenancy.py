@@ -103,15 +103,22 @@ def blocklist_after(last: BlocklistSet | None, body: Blocks, request: str) -> Bl
 
 
 def spot_after(
-    last: SpotSet | None, by: str, pool: str | None, request: str, *, enabled: bool
+    last: SpotSet | None,
+    by: str,
+    pool: str | None,
+    request: str,
+    *,
+    enabled: bool,
+    unspoken: bool,
 ) -> SpotSet | None:
     """Return the tenant's right to spot once the request is carried out; None if it was before.
 
     pool: the only one that the request speaks of; None = all, whatever was said of single ones.
+    unspoken: what holds elsewhere if this is the first word about the tenant.
     """
     if last is not None and last.knows(request):
         return None
-    everywhere, pools = (last.enabled, dict(last.pools)) if last else (True, {})
+    everywhere, pools = (last.enabled, dict(last.pools)) if last else (unspoken, {})
     if pool is None:
         everywhere, pools = enabled, {}
     else:
