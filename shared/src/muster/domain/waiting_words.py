@@ -71,9 +71,9 @@ WORDS: dict[WhyCode, Words] = {
         "spot resources are not enabled for tenant {tenant} any more; what runs goes on, what waits"
         " does not start",
         "租户 {tenant} 已不能使用 Spot 资源：运行中的任务继续运行，排队的任务不会启动",
-        "an operator enables spot for the tenant again (muster quota spot {tenant} --on), or the job"
+        "an operator enables spot for the tenant again (muster quota spot TENANT --on), or the job"
         " is stopped and submitted with another resource type",
-        "请管理员为租户重新开通 Spot（muster quota spot {tenant} --on），"
+        "请管理员为租户重新开通 Spot（muster quota spot TENANT --on），"
         "或停止该任务并以其他资源类型重新提交",
     ),
     WhyCode.SPOT_QUOTA: Words(
