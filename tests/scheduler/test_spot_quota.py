@@ -202,6 +202,13 @@ def test_demand_is_what_others_hold_and_wait_for_and_capacity_what_is_open() -> 
     assert (found.forecast, found.quota) == (80, 5)
 
 
+def test_a_model_that_is_away_is_not_forgotten() -> None:
+    known = row(4.4, eta=0.3, history=DemandHistory(hour=0, peak=8, hours=400))
+    for there in ([], [node("lost", condition="lost")], [node("h", gpu_model="H100")]):
+        made = plan(world(there, [], spot_quota=quoted(known)), PRESENT)
+        assert measure(made, at(0)).of("A100") == known
+
+
 def test_a_wish_for_either_model_counts_where_more_is_left() -> None:
     both = [*nodes(1), *(node(f"h{i}", gpu_model="H100") for i in range(2))]
     made = plan(world(both, [running("k", ["h0", "h1"]), queued("q", 1)]), PRESENT)

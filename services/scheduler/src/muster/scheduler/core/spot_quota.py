@@ -72,10 +72,14 @@ def measure(made: Plan, now: datetime) -> SpotQuotaMeasured:
     """Return the quotas of a pool as it is after a plan. now: not before the plan's own."""
     last = made.snapshot.spot_quota
     since, now = (last.at, max(now, last.at)) if last else (now, now)
-    rows = (
+    seen = _look(made, now)
+    rows = [
         row_of(model, found, last.of(model) if last else None, since, now, made.policy)
-        for model, found in sorted(_look(made, now).items())
-    )
+        for model, found in seen.items()
+    ]
+    # a model without a node at the moment teaches nothing, and is not forgotten
+    rows += [row for row in last.rows if row.gpu_model not in seen] if last else []
+    rows.sort(key=lambda row: row.gpu_model)
     upto = max(made.snapshot.now, last.upto) if last else made.snapshot.now
     return SpotQuotaMeasured(at=now, upto=upto, rows=tuple(rows))
 
