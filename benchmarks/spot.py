@@ -1,7 +1,8 @@
 """How spot jobs fare under each way to admit them: one JSON line for each policy.
 
-`make bench-spot` (a quarter of one model, minutes on one core), or all 4,278 nodes with
-`make bench-spot ARGS="--scale 1 --models A100 A10 H800 GPU-series-1 GPU-series-2 A800"` (hours).
+`make bench-spot` (a quarter of one model, minutes on one core), or all 4,278 nodes, ten minutes for
+each policy, with
+`make bench-spot ARGS="--scale 1 --models A100 A10 H800 GPU-series-1 GPU-series-2 A800 --days 1"`.
 Replays made-up jobs (`spot_load`) and outages (`spot_outages`) on the nodes of a published cluster,
 one pool for each GPU model, through the scheduler and requeue that run in the product.
 
