@@ -45,6 +45,9 @@ class Bench:
     def on_server(self, instant: datetime) -> datetime:
         return instant
 
+    def of_server(self, instant: datetime) -> datetime:
+        return instant
+
     def ids(self) -> str:
         self.count += 1
         return f"id{self.count}"

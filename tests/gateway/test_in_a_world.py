@@ -95,6 +95,9 @@ class _Now:
     def on_server(self, instant: datetime) -> datetime:
         return instant
 
+    def of_server(self, instant: datetime) -> datetime:
+        return instant
+
     def pass_by(self, **span: float) -> None:
         return None
 

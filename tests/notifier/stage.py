@@ -48,9 +48,10 @@ T = TypeVar("T")
 
 @dataclass
 class Clock:
-    """A clock that the test moves."""
+    """A clock that the test moves. ahead: by how much the server's shows more."""
 
     at: datetime = START
+    ahead: float = 0.0
 
     def now(self) -> datetime:
         return self.at
@@ -59,7 +60,10 @@ class Clock:
         return self.at.timestamp()
 
     def on_server(self, instant: datetime) -> datetime:
-        return instant
+        return instant + timedelta(seconds=self.ahead)
+
+    def of_server(self, instant: datetime) -> datetime:
+        return instant - timedelta(seconds=self.ahead)
 
     def moves(self, seconds: float) -> None:
         self.at += timedelta(seconds=seconds)
@@ -92,9 +96,11 @@ class Scripted:
 
     outcomes: list[Outcome] = field(default_factory=list)
     sent: list[Message] = field(default_factory=list)
+    signed: list[datetime] = field(default_factory=list)
 
     async def send(self, address: Address | None, message: Message, at: datetime) -> Delivery:
         self.sent.append(message)
+        self.signed.append(at)
         return Delivery(self.outcomes.pop(0) if self.outcomes else Outcome.DELIVERED)
 
     async def close(self) -> None:

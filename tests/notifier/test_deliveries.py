@@ -60,6 +60,15 @@ async def test_two_replicas_at_the_same_time_send_once(stage: Stage) -> None:
     assert stage.titles == ["排队中"] * 5
 
 
+async def test_what_is_sent_is_signed_by_the_worlds_clock(stage: Stage) -> None:
+    stage.clock.ahead = 3600.0  # the server's clock was set right, Muster's time gives way slowly
+    scripted = Scripted()
+    service = await stage.starts(channels={"feishu": scripted})
+    await hear(service, *QUEUED)
+    await look(service)
+    assert scripted.signed == [stage.clock.at + timedelta(hours=1)]
+
+
 async def test_a_rate_limit_comes_again_after_its_wait_and_is_told_once(stage: Stage) -> None:
     service = await stage.starts()
     stage.bot.refuse_next.append((11232, "frequency limited"))

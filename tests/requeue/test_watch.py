@@ -39,6 +39,9 @@ class Bench:
     def on_server(self, instant: datetime) -> datetime:
         return instant
 
+    def of_server(self, instant: datetime) -> datetime:
+        return instant
+
     async def _decide(self, tenant: str, job: str) -> None:
         self.asked.append((tenant, job))
         if job in self.failing:

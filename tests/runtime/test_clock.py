@@ -86,6 +86,9 @@ async def test_the_first_that_sees_a_step_says_so_once(step: float) -> None:
     assert machine.off(one) == machine.off(other) == machine.off(await machine.clock()) == 0
     due = one.now() + timedelta(seconds=5)
     assert one.on_server(due) == machine.shows() + timedelta(seconds=5)
+    assert one.of_server(machine.shows()) == one.now()
+    far = one.of_server(machine.shows() + timedelta(days=365))
+    assert far == machine.shows() + timedelta(days=365)  # nothing will be left of it
 
 
 async def test_two_that_see_it_at_once_agree() -> None:

@@ -42,6 +42,9 @@ class Bench:
     def on_server(self, instant: datetime) -> datetime:
         return instant + timedelta(seconds=self.ahead)
 
+    def of_server(self, instant: datetime) -> datetime:
+        return instant - timedelta(seconds=self.ahead)
+
     def wait(self, seconds: float, *, step: float = 0.0) -> None:
         """Let time pass; `step` is what the server's clock jumps beside."""
         self.ticks += seconds

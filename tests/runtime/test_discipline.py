@@ -148,6 +148,46 @@ def test_who_has_just_come_does_not_contradict() -> None:
     assert new.followed == pytest.approx(-HOUR, abs=HOUR * GIVE_BACK)
 
 
+@pytest.mark.parametrize("unheard", [0.0, 10.0, 2 * HOUR])
+@pytest.mark.parametrize("late", [0.0, 10.0, HOUR])
+@pytest.mark.parametrize(("longer", "contradicts"), [(-0.01, False), (0.0, True)])
+def test_only_who_watched_before_the_step_can_have_been_contradicts_it(
+    unheard: float, late: float, longer: float, contradicts: bool
+) -> None:
+    """unheard: how long its writer had not asked. late: how long after it the witness asks."""
+    server, witness = Server(), Discipline()
+    assert server.tells(witness) is None
+    server.wait(unheard + WITNESS_S + longer)
+    at = START + timedelta(seconds=server.ticks)
+    server.agrees(ClockSet(offset=HOUR, at=at, stepped=HOUR, within=unheard))
+    server.wait(late)
+    assert (server.tells(witness) is not None) is contradicts
+
+
+@pytest.mark.parametrize("away", [10.0, 100.0, 1000.0, 2 * HOUR])
+@pytest.mark.parametrize("part", [0.0, 0.3, 0.7, 1.0])
+def test_who_came_after_a_step_follows_however_late_it_is_said(away: float, part: float) -> None:
+    server = Server()
+    old = watching(server)
+    server.wait(0, step=HOUR)
+    server.wait(away * part)
+    new = Discipline()
+    assert server.tells(new) is None
+    server.wait(away * (1 - part))
+    assert server.tells(new) is None
+    server.agrees(server.tells(old))
+    assert server.agreed.fact is not None
+    assert server.agreed.fact.within == pytest.approx(away)
+    server.wait(9)
+    assert server.tells(new) is None
+    assert server.off(new) == pytest.approx(server.off(old), abs=HOUR * GIVE_BACK * 2)
+
+
+def test_a_step_written_before_that_was_noted_is_contradicted_as_it_was() -> None:
+    old = ClockSet.model_validate({"offset": HOUR, "at": START, "stepped": HOUR})
+    assert old.within == 0
+
+
 def test_an_offset_is_given_back_slowly_and_by_all_alike() -> None:
     server = Server()
     one = watching(server)

@@ -51,6 +51,10 @@ class Hand:
         """See Clock."""
         return instant
 
+    def of_server(self, instant: datetime) -> datetime:
+        """See Clock."""
+        return instant
+
 
 class Faults:
     """Hooks that let the next operations of a kind fail."""

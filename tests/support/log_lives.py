@@ -40,6 +40,9 @@ class HandClock:
     def on_server(self, instant: datetime) -> datetime:
         return instant
 
+    def of_server(self, instant: datetime) -> datetime:
+        return instant
+
     def pass_by(self, **span: float) -> None:
         step = timedelta(**span)
         self.instant += step

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from muster.contracts import subjects
 from muster.contracts.alarms import LogLines
 from muster.contracts.queries import QueryAnswer
 from muster.contracts.requests import Answer, Request
+from muster.domain.clock import ClockSet
 from muster.domain.nodes import NodeState
 from muster.domain.pools import (
     FragmentsMeasured,
@@ -52,8 +53,11 @@ class Reach:
         self.log_folder = log_folder
 
     async def now(self) -> datetime:
-        """Return the server's time."""
-        return await self._log.now()
+        """Return Muster's time: the server's, less what the services have agreed to take off."""
+        found = await self._log.last(subjects.CLOCK)
+        told = await self._log.now()
+        fact: ClockSet | None = found.event.data.detail if found else None
+        return told - timedelta(seconds=fact.offset_at(told) if fact else 0.0)
 
     async def jobs(self, tenant: str | None = None) -> list[JobState]:
         """Return every job as it stands."""

@@ -26,13 +26,15 @@ CLOCK_OWNERS = frozenset(
 class ClockSet(PoolFact):
     """The server's clock is ahead of Muster's time by an offset, in seconds, negative if behind.
 
-    at: what the server's clock showed then. stepped: by how much it had just been moved.
+    at: what the server's clock showed then. stepped: by how much it had just been moved, within so
+    many seconds before (the writer's monotonic clock since it last heard the server).
     """
 
     event: ClassVar[str] = "clock"
     offset: float
     at: Instant
     stepped: float
+    within: float = 0.0
 
     def offset_at(self, server: datetime) -> float:
         """Return the offset when the server's clock shows an instant: what is left of it."""

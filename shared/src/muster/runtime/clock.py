@@ -40,6 +40,10 @@ class Clock(Protocol):
         """Return what the server's own clock shows at an instant, as far as is known."""
         ...
 
+    def of_server(self, instant: datetime) -> datetime:
+        """Return the instant at which the server's clock shows this, as far as is known."""
+        ...
+
 
 def ticks() -> float:
     """Return seconds that never step, and go on while the machine sleeps where it can tell."""
@@ -124,3 +128,7 @@ class ServerClock:
     def on_server(self, instant: datetime) -> datetime:
         """See Clock."""
         return instant + timedelta(seconds=self._discipline.offset)
+
+    def of_server(self, instant: datetime) -> datetime:
+        """See Clock."""
+        return instant - timedelta(seconds=self._discipline.offset_at(instant))

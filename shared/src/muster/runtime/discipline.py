@@ -17,7 +17,7 @@ STEP_S = 5.0
 LARGEST_S = 86_400.0
 """A clock moved by more than a day was never right: it is followed."""
 WITNESS_S = 60.0
-"""Who has watched the clock for so long may contradict a step that somebody else claims."""
+"""Who watched the clock so long before a step that somebody else claims may contradict it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,7 @@ class Discipline:
         self._anchor: tuple[datetime, float] | None = None
         self._slack = 0.0
         self._born = 0.0
+        self._agreed = Agreed()
         self.seq = 0
         self.offset = 0.0
         self.followed = 0.0
@@ -49,6 +50,10 @@ class Discipline:
             raise RuntimeError("the clock was never synchronised")
         time, when = self._anchor
         return time + timedelta(seconds=ticks - when)
+
+    def offset_at(self, server: datetime) -> float:
+        """Return what the offset was or will be when the server's clock shows an instant."""
+        return self._agreed.offset_at(server)
 
     def hear(
         self, told: datetime, ticks: float, agreed: Agreed, slack: float = 0.0
@@ -66,18 +71,30 @@ class Discipline:
         drift = abs(moved) <= STEP_S + slack + self._slack
         if not self._anchor:
             self._born = ticks
-        elif not drift and self._doubts(moved, offset, ticks, news=news):
-            return ClockSet(offset=round(offset + moved, 3), at=told, stepped=round(moved, 3))
+        elif not drift and self._doubts(moved, told, ticks, agreed, news=news):
+            return ClockSet(
+                offset=round(offset + moved, 3),
+                at=told,
+                stepped=round(moved, 3),
+                within=round(ticks - self._anchor[1], 3),
+            )
         if self._anchor and drift and slack > self._slack + STEP_S / 10:
             moved = 0.0  # what is known is better than what was heard
         else:
             self._anchor, self._slack = (time, ticks), slack
-        self.offset, self.followed = offset, moved
+        self._agreed, self.offset, self.followed = agreed, offset, moved
         return None
 
-    def _doubts(self, moved: float, offset: float, ticks: float, *, news: bool) -> bool:
-        if abs(moved + offset) > LARGEST_S:
+    def _doubts(
+        self, moved: float, told: datetime, ticks: float, agreed: Agreed, *, news: bool
+    ) -> bool:
+        if abs(moved + agreed.offset_at(told)) > LARGEST_S:
             return False
         # Somebody else has said so. A machine that slept for an hour believes that the clock was
-        # moved by an hour: who was awake all the time knows better, who has just come does not.
-        return not news or (moved < 0 and ticks - self._born >= WITNESS_S)
+        # moved by an hour: who was awake all the time knows better, who came later does not.
+        return not news or (moved < 0 and self._watched(told, ticks, agreed.fact))
+
+    def _watched(self, told: datetime, ticks: float, fact: ClockSet | None) -> bool:
+        """Whether this process had been watching before the earliest moment of the step."""
+        ago = fact.within + max(0.0, (told - fact.at).total_seconds()) if fact else 0.0
+        return ticks - self._born >= ago + WITNESS_S

@@ -100,3 +100,7 @@ class ProcessClock:
     def on_server(self, instant: datetime) -> datetime:
         """See Clock."""
         return instant + timedelta(seconds=self._discipline.offset)
+
+    def of_server(self, instant: datetime) -> datetime:
+        """See Clock."""
+        return instant - timedelta(seconds=self._discipline.offset_at(instant))

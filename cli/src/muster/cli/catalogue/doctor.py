@@ -100,10 +100,11 @@ DOCTOR: dict[str, tuple[str, str]] = {
         "服务器时钟在 {at} 被拨动：比 Muster 的时间快 {seconds} 秒",
     ),
     "doctor.clock.moved.fix": (
-        "nothing if the clock is right now: deadlines keep their length, the difference shrinks by"
-        " 0.5 ms each second; otherwise set it right, and the difference goes",
-        "若时钟现已正确则无需处理：期限时长不变，差值每秒缩小 0.5 毫秒；"
-        "否则请校正时钟，差值随即消失",
+        "nothing if the clock is right now: deadlines keep their length, workers and chat bots are"
+        " told the server's time, and instants that Muster shows find back to it by 0.5 ms each"
+        " second; otherwise set it right, and the difference goes",
+        "若时钟现已正确则无需处理：期限时长不变，告知工作进程和群机器人的是服务器时间，"
+        "Muster 显示的时刻以每秒 0.5 毫秒向其靠拢；否则请校正时钟，差值随即消失",
     ),
     "doctor.storage": ("JetStream holds {used}", "JetStream 已用 {used}"),
     "doctor.storage.full": (

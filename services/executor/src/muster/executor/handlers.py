@@ -30,6 +30,7 @@ from muster.executor.backends import (
 )
 from muster.executor.backends.refusals import Refused
 from muster.executor.core import nodes as node_core
+from muster.executor.core.notices import Notices
 from muster.executor.core.reconcile import (
     Forget,
     Kill,
@@ -77,6 +78,7 @@ class Handlers:
         self.watch = Watch(journal.log, settings.pool, settings.cluster)
         self.holder = Holder(journal, settings.cluster)
         self.deadlines = Deadlines(Owner.EXECUTOR, journal.log, journal.clock, self.on_time)
+        self._notices = Notices(journal.clock.of_server)
         self._leftovers = Leftovers(backend, self.watch, journal.log)
         self._specs: dict[str, JobSpec] = {}
         self._busy: set[str] = set()
@@ -222,7 +224,8 @@ class Handlers:
             case Launch(names):
                 return await self._launch(last, names)
             case Signal(workers, deadline):
-                await self._backend.signal(_keys(last.job.job, workers), deadline)
+                outside = self._journal.clock.on_server(deadline)
+                await self._backend.signal(_keys(last.job.job, workers), outside)
             case Kill(workers):
                 await self._backend.kill(_keys(last.job.job, workers))
             case Forget(workers):
@@ -288,8 +291,11 @@ class Handlers:
         if not self.watch.caught_up or not await self.holder.holds():
             return
         leftover = await self._leftovers.gpus()
-        nodes = await self._backend.nodes()
-        shown = {each.node: _shown(each, leftover[each.node]) for each in nodes}
+        shown = dict[str, node_core.Shown]()
+        for each in await self._backend.nodes():
+            name = each.node
+            notice = self._notices.read(name, each.reclaim_at, self.watch.nodes.get(name))
+            shown[name] = _shown(each, notice, leftover[name])
         for name in sorted(shown.keys() | self.watch.nodes.keys()):
             known = self.watch.nodes.get(name)
             if known is None or known.cluster == self._settings.cluster:
@@ -309,7 +315,7 @@ class Handlers:
             await self._journal.advance_node(pool, name, decide)
 
 
-def _shown(facts: NodeFacts, leftover: int) -> node_core.Shown:
+def _shown(facts: NodeFacts, reclaim_at: datetime | None, leftover: int) -> node_core.Shown:
     shape = NodeShape(
         gpus=facts.gpus,
         gpu_model=facts.gpu_model,
@@ -321,7 +327,7 @@ def _shown(facts: NodeFacts, leftover: int) -> node_core.Shown:
         extended=dict(facts.extended),
         taints=facts.taints,
     )
-    return node_core.Shown(shape, facts.reclaim_at, with_leftovers(facts.foreign, leftover))
+    return node_core.Shown(shape, reclaim_at, with_leftovers(facts.foreign, leftover))
 
 
 def _started_after(worker: Observed, fence: datetime | None) -> bool:

@@ -45,6 +45,10 @@ class VirtualClock:
         """See Clock."""
         return instant
 
+    def of_server(self, instant: datetime) -> datetime:
+        """See Clock."""
+        return instant
+
 
 @dataclass(frozen=True, slots=True)
 class Change:

@@ -31,7 +31,7 @@ class WorkerKey:
 class NodeFacts:
     """What a cluster says about one node. Amounts: whole GPUs, CPU cores, MiB of memory.
 
-    reclaim_at: when its owner takes the node back, if that was announced.
+    reclaim_at: when its owner takes the node back, if that was announced, by the world's clock.
     foreign: what work that is not Muster's takes there, for as long as its processes are there.
     """
 
