@@ -251,9 +251,9 @@ class BusSuite:
     @pytest.mark.case("BUS-09")
     async def test_a_long_handler_keeps_its_message(self, desk: Desk) -> None:
         async def slowly(trigger: Trigger) -> None:
-            await asyncio.sleep(3)
+            await asyncio.sleep(5)
 
-        consumer = await desk.consumer(ack_wait=1)
+        consumer = await desk.consumer(ack_wait=2)
         one, other = Heard(slowly), Heard(slowly)
         await desk.listen(consumer, one)
         await desk.listen(consumer, other)

@@ -29,13 +29,10 @@ _FOUND_AT = re.compile(r"wrong last sequence: (\d+)")
 
 @dataclass(slots=True)
 class _Write:
-    """unsure: an earlier copy went out and nobody said what became of it."""
-
     event: Event
     basis: Basis
     body: bytes
     headers: dict[str, str]
-    unsure: bool = False
 
 
 def is_final(refused: Refused) -> bool:
@@ -63,7 +60,6 @@ class Writing:
 
     async def _insist(self, write: _Write, silence: Unanswered) -> int:
         """Look for the event, send it again with the same id, until one of both succeeds."""
-        write.unsure = True
         pause = PAUSE_S
         try:
             async with asyncio.timeout(self._patience):
@@ -100,10 +96,10 @@ class Writing:
                 raise Permanent(f"{write.event.subject}: {refused}") from refused
             raise Unanswered(f"{write.event.subject}: {refused}") from refused
         told = _FOUND_AT.search(refused.description)
-        if told is None and write.unsure:
-            # What is in flight may be our own first copy.
+        if told is None:
+            # What is in flight may be our own first copy, or what a new leader has not counted yet.
             raise Unanswered(f"{write.event.subject}: {refused}") from refused
-        return await self._resolve(write, str(refused), int(told[1]) if told else 0)
+        return await self._resolve(write, str(refused), int(told[1]))
 
     async def _resolve(self, write: _Write, why: str, head: int = 0) -> int:
         """Return the sequence if it was we who wrote. Raises Conflict when it was somebody else."""

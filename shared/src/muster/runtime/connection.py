@@ -79,8 +79,11 @@ class _Listener:
         self.opened = False
 
     async def on_error(self, error: Exception) -> None:
-        """Tell; and end a reconnection that has missed its cancellation when we were closed."""
-        if self._connection.is_closed:
+        """Tell; and end a reconnection that has missed its cancellation when we were closed.
+
+        A connection that never was one tells of errors while it is closed, too: these are told.
+        """
+        if self._connection.is_closed and self.opened:
             raise asyncio.CancelledError
         self._log.warning("nats error", error=f"{type(error).__name__}: {error}")
 
