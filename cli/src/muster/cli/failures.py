@@ -6,6 +6,7 @@ A traceback is shown with --debug only. Called by `main`, the one place where er
 from __future__ import annotations
 
 import json
+import re
 import sys
 import traceback
 
@@ -64,8 +65,14 @@ def _as_known(error: Exception) -> CliError:
     """Say what an error of the layers below means to a person; what nobody foresaw is our fault."""
     if isinstance(error, typer.TyperException):
         return as_error(error)
-    from muster.domain.errors import MusterError, Temporary  # noqa: PLC0415 - only on failure
+    from pydantic import ValidationError  # noqa: PLC0415 - only on failure
 
+    from muster.domain.errors import MusterError, Temporary  # noqa: PLC0415
+
+    if isinstance(error, ValidationError) and error.title.endswith("Settings"):
+        first = error.errors(include_url=False, include_input=False)[0]
+        name = _variable(error.title, ".".join(map(str, first["loc"][:1])))
+        return CliError("setting", Exit.USAGE, name=name, why=first["msg"])
     if isinstance(error, Temporary):
         return CliError("unreachable", Exit.UNREACHABLE, why=_words(error))
     if isinstance(error, MusterError):
@@ -73,6 +80,13 @@ def _as_known(error: Exception) -> CliError:
     if isinstance(error, OSError):
         return CliError("system", why=_words(error))
     return CliError("unexpected", Exit.INTERNAL, what=_words(error))
+
+
+def _variable(settings: str, field: str) -> str:
+    """Return the environment variable of a field, e.g. of FaultToleranceSettings."""
+    owner = settings.removesuffix("Settings").removeprefix("Host")
+    service = re.sub(r"(?<!^)(?=[A-Z])", "_", owner)
+    return "_".join(filter(None, ("MUSTER", service, field))).upper()
 
 
 def _words(error: Exception) -> str:

@@ -5,6 +5,14 @@ from __future__ import annotations
 ERRORS: dict[str, tuple[str, str]] = {
     "error": ("error: ", "错误："),
     "remedy": ("what to do: ", "处理办法："),
+    "error.setting": (
+        "the environment variable {name} has a value that cannot be: {why}",
+        "环境变量 {name} 的取值无效：{why}",
+    ),
+    "error.setting.fix": (
+        "set it to one of what docs/reference/settings.md allows, or unset it for the default",
+        "按 docs/reference/settings.md 的说明修改，或取消设置以使用默认值",
+    ),
     "error.unexpected": ("this should not happen: {what}", "意外错误：{what}"),
     "error.unexpected.fix": (
         "run the command again with --debug and report what it prints",
