@@ -74,6 +74,7 @@ def test_only_its_owners_write_a_fact(event: str) -> None:
         "joined": JOINED,
         "changed": n.NodeChanged(shape=SHAPE),
         "reclaiming": reclaiming(9),
+        "reclaim_lapsed": n.NodeReclaimLapsed(deadline=START),
         "suspected": n.NodeSuspected(why="x"),
     }
     fact = values.get(event) or n.NODE_FACTS[event]()
