@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import cast
@@ -12,12 +13,12 @@ import pytest
 
 from muster.bus.api import call
 from muster.bus.provision import provision
-from muster.bus.topology import CONSUMERS, STREAMS
+from muster.bus.topology import CONSUMERS, STREAMS, Stream
 from muster.cli.checkup.finding import Finding, Severity
 from muster.cli.checkup.jobs import jobs
 from muster.cli.checkup.machine import machine
 from muster.cli.checkup.server import server
-from muster.cli.checkup.streams import streams
+from muster.cli.checkup.streams import filling, streams
 from muster.cli.commands.doctor import summary
 from muster.cli.stack.folder import StateFolder
 from muster.client import MusterClient
@@ -69,6 +70,26 @@ async def test_what_differs_is_named_with_both_values(connection: Connection) ->
     assert found.remedy == "muster provision corrects it"
     await provision(connection)
     assert not _by_severity(await _streams(connection), Severity.PROBLEM)
+
+
+@pytest.mark.case("BUS-11")
+@pytest.mark.parametrize(
+    ("used", "percent"), [(0, None), (699, None), (700, 70), (701, 70), (1000, 100)]
+)
+def test_a_stream_is_told_of_from_seventy_per_cent_on(used: int, percent: int | None) -> None:
+    found = filling("stream X", {"config": {"max_bytes": 1000}, "state": {"bytes": used}})
+    assert (found.values["percent"] if found else None) == percent
+    assert filling("stream X", {"config": {"max_bytes": -1}, "state": {"bytes": used}}) is None
+
+
+@pytest.mark.case("BUS-11")
+async def test_a_stream_that_is_nearly_full_is_a_warning(connection: Connection) -> None:
+    small = [replace(s, max_bytes=10_000) if s.name is Stream.REQUESTS else s for s in STREAMS]
+    await provision(connection, streams=small)
+    for number in range(9):
+        await connection.jetstream().publish(f"requests.acme.r{number}", b"x" * 900)
+    warnings = _by_severity(await _streams(connection), Severity.WARNING)
+    assert ("filling", "stream REQUESTS") in warnings
 
 
 async def test_a_backlog_and_parked_messages_are_warnings(connection: Connection) -> None:

@@ -164,6 +164,11 @@ DOCTOR: dict[str, tuple[str, str]] = {
         "{what} 比默认更宽松，予以保留：{how}",
     ),
     "doctor.topology.kept.fix": ("nothing, if it was meant so", "若为有意设置则无需处理"),
+    "doctor.filling": ("{what} is {percent} % full", "{what} 已用 {percent} %"),
+    "doctor.filling.fix": (
+        "when it is full new requests are refused: see that the services run, or give it more room",
+        "写满后将拒绝新的请求：请确认各服务在运行，或扩大其容量",
+    ),
     "doctor.backlog": (
         "no consumer is more than {limit} messages behind",
         "没有消费者积压超过 {limit} 条",

@@ -20,6 +20,9 @@ from muster.domain.errors import Temporary
 if TYPE_CHECKING:
     from muster.runtime.connection import Connection
 
+FULL = 0.7
+"""The part of a stream's room from which on it is worth a look: once it is full, it refuses."""
+
 BACKLOG = 1000
 """Messages that wait for one consumer; more is worth a look."""
 
@@ -28,7 +31,8 @@ async def streams(connection: Connection) -> AsyncIterator[Finding]:
     """Yield what is missing or different, how far each consumer is behind, and what is parked."""
     findings: list[Finding] = []
     try:
-        findings += [f for spec in STREAMS if (f := await _stream(connection, spec.name))]
+        for spec in STREAMS:
+            findings += await _stream(connection, spec.name)
         for consumer in CONSUMERS:
             findings += await _consumer(connection, consumer)
         parked = await _parked(connection)
@@ -53,15 +57,24 @@ async def _info(connection: Connection, subject: str) -> dict[str, Any] | None:
         raise Temporary(str(refused)) from refused
 
 
-async def _stream(connection: Connection, name: Stream) -> Finding | None:
+async def _stream(connection: Connection, name: Stream) -> list[Finding]:
     info = await _info(connection, f"STREAM.INFO.{name}")
     if info is None:
-        return problem("topology.missing", what=f"stream {name}")
+        return [problem("topology.missing", what=f"stream {name}")]
     spec = next(spec for spec in STREAMS if spec.name is name)
     found = info["config"]
     wanted = stream_config(spec, int(found.get("num_replicas", 1)))
     _, changes, kept = merged_stream(wanted, found)
-    return _difference(f"stream {name}", changes, kept)
+    pair = (_difference(f"stream {name}", changes, kept), filling(f"stream {name}", info))
+    return [finding for finding in pair if finding is not None]
+
+
+def filling(name: str, info: dict[str, Any]) -> Finding | None:
+    """Tell of a stream that is nearly full. info: as the server tells it."""
+    room, used = int(info["config"].get("max_bytes", -1)), int(info["state"]["bytes"])
+    if room <= 0 or used < FULL * room:
+        return None
+    return warning("filling", what=name, percent=100 * used // room)
 
 
 async def _consumer(connection: Connection, consumer: Consumer) -> list[Finding]:
