@@ -147,9 +147,9 @@ def off(tenant: str, **pools: bool) -> dict[str, TenantView]:
 
 def test_a_right_to_spot_is_given_and_taken(muster: Asked) -> None:
     shown = said(quota.app, "spot", "acme", "--off")
-    assert shown.stdout.startswith("tenant acme may use no spot capacity (every pool): what runs")
+    assert shown.stdout.startswith("tenant acme may run no spot jobs (every pool): what runs")
     shown = said(quota.app, "spot", "acme", "--on", "--pool", "west")
-    assert shown.stdout == "tenant acme may use spot capacity (west)\n"
+    assert shown.stdout == "tenant acme may run spot jobs (west)\n"
     assert [body for body in muster.bodies if isinstance(body, r.SetSpot)] == [
         r.SetSpot(user=Session().user, tenant="acme", enabled=False),
         r.SetSpot(user=Session().user, tenant="acme", enabled=True, pool="west"),
