@@ -50,6 +50,10 @@ class Hand:
         """See Clock."""
         return instant
 
+    def of_server(self, instant: datetime) -> datetime:
+        """See Clock."""
+        return instant
+
 
 def demand(
     workers: int,
