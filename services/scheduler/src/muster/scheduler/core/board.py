@@ -94,6 +94,7 @@ class Board:
         self._capacity, self._foreign = capacity, foreign or {}
         self._claims: dict[str, dict[JobKey, Claim]] = {node: {} for node in capacity}
         self._nodes: dict[JobKey, tuple[str, ...]] = {}
+        self._waited_on: set[str] = set()
         self._free: dict[str, Left] = {}
         self._freed: dict[str, dict[frozenset[JobKey], Left]] = {}
 
@@ -102,7 +103,7 @@ class Board:
         made = Board({})
         made._capacity, made._foreign = self._capacity, self._foreign
         made._claims, made._nodes = self._claims.copy(), self._nodes.copy()
-        made._free = self._free.copy()
+        made._free, made._waited_on = self._free.copy(), self._waited_on.copy()
         return made
 
     def refit(
@@ -131,6 +132,8 @@ class Board:
             # replaced, never changed: forks share what they have not replaced
             self._claims[node] = {**self._claims[node], job: Claim(taken[node], waits)}
             self._forget(node)
+            if waits:
+                self._waited_on.add(node)
 
     def claim_later(
         self, job: JobKey, amounts: Mapping[str, Taken], waits: frozenset[JobKey]
@@ -145,6 +148,8 @@ class Board:
             here = waits.intersection(self._claims[node])
             self._claims[node] = {**self._claims[node], job: Claim(amounts[node], here)}
             self._forget(node)
+            if here:
+                self._waited_on.add(node)
 
     def drop(self, job: JobKey) -> None:
         """Take a job's claims away."""
@@ -175,6 +180,15 @@ class Board:
         if any(claim.waits or claim.taken.slots for claim in claims.values()):
             return None
         return claims
+
+    def awaited_from(self) -> dict[JobKey, list[str]]:
+        """Return on which nodes somebody has a claim who waits for a job, wherever that is."""
+        found: dict[JobKey, list[str]] = {}
+        for node in sorted(self._waited_on & self._claims.keys()):
+            waits = {job for claim in self._claims[node].values() for job in claim.waits}
+            for job in waits:
+                found.setdefault(job, []).append(node)
+        return found
 
     def capacity(self, node: str) -> Amounts:
         """Return what the node offers when it is empty."""

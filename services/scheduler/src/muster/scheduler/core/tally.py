@@ -38,6 +38,7 @@ class Tally:
         self._wanted = tuple(each.role.replicas for each in asked)
         self._counts: dict[Kind, tuple[int, ...]] = {}
         self._nodes: dict[str, _Node] = {}
+        self._awaited = board.awaited_from()
         self._totals: dict[Hashable, list[int]] = {}
         self._enough: set[Hashable] = set()
         for kind, names in rooms.names.items():
@@ -76,7 +77,7 @@ class Tally:
 
     def take(self, job: JobKey) -> None:
         """Count as if a job were gone."""
-        for node in self._board.nodes_of(job):
+        for node in self._concerned(job):
             there = self._nodes.get(node) or self._look_at(node)
             if there is not None:
                 there.free = self._freed(node, there, job)
@@ -85,7 +86,7 @@ class Tally:
 
     def give(self, job: JobKey) -> None:
         """Count a job as there again."""
-        for node in self._board.nodes_of(job):
+        for node in self._concerned(job):
             there = self._nodes.get(node)
             if there is not None:
                 there.free = self._filled(node, there, job)
@@ -95,7 +96,7 @@ class Tally:
     def needs(self, job: JobKey) -> bool:
         """Tell whether there is not enough without the room of a job that was taken away."""
         lost: dict[Hashable, list[int]] = {}
-        for node in self._board.nodes_of(job):
+        for node in self._concerned(job):
             there = self._nodes.get(node)
             if there is not None:
                 last = len(there.gone) == 1
@@ -106,6 +107,12 @@ class Tally:
         return not any(
             part not in lost or self._holds_without(part, lost[part]) for part in self._enough
         )
+
+    def _concerned(self, job: JobKey) -> Sequence[str]:
+        """Return the nodes on which it matters that a job is gone."""
+        own = self._board.nodes_of(job)
+        also = self._awaited.get(job)
+        return tuple(dict.fromkeys((*own, *also))) if also else own
 
     def _holds_without(self, part: Hashable, lost: Sequence[int]) -> bool:
         numbers = zip(self._totals[part], lost, self._wanted, strict=True)
