@@ -118,6 +118,7 @@ class Board:
         self._foreign = {n: a for n, a in others.items() if n not in capacity} | dict(foreign)
         for node in left:
             self._claims.pop(node, None)
+            self._waited_on.discard(node)
         for node in capacity:
             self._claims.setdefault(node, {})
         for node in (*left, *capacity):
@@ -130,10 +131,7 @@ class Board:
         self._nodes[job] = tuple(sorted(taken))
         for node in self._known(job):
             # replaced, never changed: forks share what they have not replaced
-            self._claims[node] = {**self._claims[node], job: Claim(taken[node], waits)}
-            self._forget(node)
-            if waits:
-                self._waited_on.add(node)
+            self._put(node, {**self._claims[node], job: Claim(taken[node], waits)})
 
     def claim_later(
         self, job: JobKey, amounts: Mapping[str, Taken], waits: frozenset[JobKey]
@@ -146,17 +144,21 @@ class Board:
         self._nodes[job] = tuple(sorted(amounts))
         for node in self._known(job):
             here = waits.intersection(self._claims[node])
-            self._claims[node] = {**self._claims[node], job: Claim(amounts[node], here)}
-            self._forget(node)
-            if here:
-                self._waited_on.add(node)
+            self._put(node, {**self._claims[node], job: Claim(amounts[node], here)})
 
     def drop(self, job: JobKey) -> None:
         """Take a job's claims away."""
         for node in self._known(job):
-            self._claims[node] = {k: c for k, c in self._claims[node].items() if k != job}
-            self._forget(node)
+            self._put(node, {k: c for k, c in self._claims[node].items() if k != job})
         self._nodes.pop(job, None)
+
+    def _put(self, node: str, claims: dict[JobKey, Claim]) -> None:
+        self._claims[node] = claims
+        self._forget(node)
+        if any(claim.waits for claim in claims.values()):
+            self._waited_on.add(node)
+        else:
+            self._waited_on.discard(node)
 
     def _forget(self, node: str) -> None:
         self._free.pop(node, None)
@@ -184,7 +186,7 @@ class Board:
     def awaited_from(self) -> dict[JobKey, list[str]]:
         """Return on which nodes somebody has a claim who waits for a job, wherever that is."""
         found: dict[JobKey, list[str]] = {}
-        for node in sorted(self._waited_on & self._claims.keys()):
+        for node in sorted(self._waited_on):
             waits = {job for claim in self._claims[node].values() for job in claim.waits}
             for job in waits:
                 found.setdefault(job, []).append(node)
