@@ -13,7 +13,7 @@ Together = Callable[[Sequence[Work]], Awaitable[None]]
 """Does every piece of work, whatever becomes of the others; then raises the first failure."""
 
 
-async def one_by_one(works: Sequence[Work]) -> None:
+async def one_by_one(works: Iterable[Work]) -> None:
     """One after the other; for worlds where nothing happens at the same time."""
     failure: Exception | None = None
     for work in works:
@@ -31,21 +31,10 @@ def at_most(count: int) -> Together:
     async def together(works: Sequence[Work]) -> None:
         left = iter(works)
         done = await asyncio.gather(
-            *(_work_off(left) for _ in range(min(count, len(works)))), return_exceptions=True
+            *(one_by_one(left) for _ in range(min(count, len(works)))), return_exceptions=True
         )
         for failure in done:
             if isinstance(failure, BaseException):
                 raise failure
 
     return together
-
-
-async def _work_off(left: Iterable[Work]) -> None:
-    failure: Exception | None = None
-    for work in left:
-        try:
-            await work()
-        except Exception as error:  # noqa: BLE001 - raised again below
-            failure = failure or error
-    if failure is not None:
-        raise failure
