@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from muster.domain.nodes import NodeCondition, NodeState
 from muster.domain.state import JobState
@@ -67,6 +68,26 @@ class Item:
         """When the first of them must be back; None: nothing must, or at once."""
         stock = self.offered.deadline if self.offered and self.over else None
         return min((at for at in (stock, self.until) if at), default=None)
+
+    def row(self) -> dict[str, Any]:
+        """Return the item by the names that programs know. offered_gpus: None = not spoken of, or
+        withdrawn; `status` tells."""
+        said = self.offered
+        return {
+            "pool": self.pool,
+            "zone": self.zone,
+            "gpu_model": self.gpu_model,
+            "status": self.status,
+            "offered_gpus": said.gpus if said else None,
+            "held_gpus": self.held,
+            "free_gpus": self.free,
+            "available_gpus": self.available,
+            "going_gpus": self.going,
+            "gone_by": self.gone_by,
+            "price": said.price if said else None,
+            "currency": said.currency if said else None,
+            "network": said.network if said else None,
+        }
 
 
 def shelf(

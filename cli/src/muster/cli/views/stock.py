@@ -60,20 +60,5 @@ def _price(offered: StockChanged | None) -> str:
 
 
 def item_document(item: Item) -> dict[str, Any]:
-    """Return an item for JSON. offered: null = not spoken of, or withdrawn; `status` tells."""
-    said = item.offered
-    return {
-        "pool": item.pool,
-        "zone": item.zone,
-        "gpu_model": item.gpu_model,
-        "status": item.status,
-        "offered_gpus": said.gpus if said else None,
-        "held_gpus": item.held,
-        "free_gpus": item.free,
-        "available_gpus": item.available,
-        "going_gpus": item.going,
-        "gone_by": item.gone_by.isoformat() if item.gone_by else None,
-        "price": said.price if said else None,
-        "currency": said.currency if said else None,
-        "network": said.network if said else None,
-    }
+    """Return an item for JSON."""
+    return {**item.row(), "gone_by": item.gone_by.isoformat() if item.gone_by else None}

@@ -43,20 +43,4 @@ class Shelf(BaseModel):
 
 def item_row(item: Item, *, enabled: bool) -> ItemRow:
     """Return an item."""
-    said = item.offered
-    return ItemRow(
-        pool=item.pool,
-        zone=item.zone,
-        gpu_model=item.gpu_model,
-        status=item.status,
-        offered_gpus=said.gpus if said else None,
-        held_gpus=item.held,
-        free_gpus=item.free,
-        available_gpus=item.available,
-        going_gpus=item.going,
-        gone_by=item.gone_by,
-        price=said.price if said else None,
-        currency=said.currency if said else None,
-        network=said.network if said else None,
-        enabled=enabled,
-    )
+    return ItemRow(**item.row(), enabled=enabled)
