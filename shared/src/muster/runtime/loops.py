@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import structlog
 from prometheus_client import Counter
 
 from muster.domain.errors import Conflict, Temporary
+from muster.runtime.clock import ticks
+from muster.runtime.punctuality import Punctuality
 from muster.runtime.service import Loop, Service
 
 BACKOFF_MAX_S = 10.0
@@ -20,16 +22,20 @@ _FAILURES = Counter(
 
 
 class LoopRunner:
-    """The running loops of one service."""
+    """The running loops of one service. clock: seconds that never step."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, clock: Callable[[], float] = ticks) -> None:
         self._name = service.owner.value
         self._loops: Sequence[Loop] = service.loops
         self._tasks: list[asyncio.Task[None]] = []
         self._stopping = asyncio.Event()
+        self.punctuality = Punctuality(self._name, clock)
 
     def start(self) -> None:
-        """Start every loop."""
+        """Start every loop, and the watch over them."""
+        self.punctuality.watch(self._loops)
+        watch = self.punctuality.run()
+        self._tasks.append(asyncio.create_task(watch, name=f"{self._name}/punctuality"))
         for loop in self._loops:
             name = f"{self._name}/{loop.name}"
             self._tasks.append(asyncio.create_task(self._run(loop), name=name))
@@ -43,6 +49,7 @@ class LoopRunner:
             with contextlib.suppress(asyncio.CancelledError):
                 await task
         self._tasks.clear()
+        self.punctuality.forget()
 
     async def _run(self, loop: Loop) -> None:
         failures = 0
@@ -51,6 +58,7 @@ class LoopRunner:
             try:
                 await loop.step()
                 failures = 0
+                self.punctuality.worked(loop.name)
             except (Temporary, Conflict) as error:
                 failures += 1
                 delay = max(loop.every, _backoff(failures))

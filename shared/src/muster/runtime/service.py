@@ -27,12 +27,14 @@ class Loop:
     """Something a service does by itself. `step` does one turn and returns; it may wait a little.
 
     every: seconds between the end of a turn and the next. An exception is logged, counted and
-    followed by the next turn after a backoff; it never ends the loop.
+    followed by the next turn after a backoff; it never ends the loop. waits: a turn lasts until
+    something happens, which may be never; any other's silence is told (`punctuality`).
     """
 
     name: str
     step: Callable[[], Awaitable[None]]
     every: float
+    waits: bool = False
 
 
 async def _nothing() -> None:

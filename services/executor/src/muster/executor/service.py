@@ -49,7 +49,7 @@ def _loops(handlers: Handlers, output: Output, settings: ExecutorSettings) -> li
     loops = [
         Loop("log", handlers.on_log, settings.watch_s),
         Loop("nodes", handlers.sync_nodes, settings.nodes_s),
-        Loop("changes", handlers.on_changes, 0.01),
+        Loop("changes", handlers.on_changes, 0.01, waits=True),
         Loop("sweep", handlers.sweep, settings.sweep_s),
         Loop("deadlines", handlers.deadlines.step, settings.sweep_s),
     ]
