@@ -17,6 +17,7 @@ from muster.cli import reference as cli
 from muster.cli.simulation import auto_queue_page, scenario_table
 from muster.cli.simulation.sameness import FreshDecidesTheSame
 from muster.contracts.events import event_type
+from muster.contracts.evidence import EVIDENCE_QUESTIONS
 from muster.contracts.queries import QUERIES
 from muster.contracts.requests import REQUESTS, request_type
 from muster.contracts.subjects import CLOCK
@@ -210,6 +211,7 @@ def events() -> str:
         for v, x in REQUESTS.items()
     ]
     questions = [(f"`queries.<pool>.{k}`", _doc(x)) for k, x in QUERIES.items()]
+    questions += [(f"`evidence.<pool>.{k}`", _doc(x)) for k, x in EVIDENCE_QUESTIONS.items()]
     head = ("subject", "type", "what it says")
     return _page(
         "Events and requests",
@@ -229,8 +231,8 @@ def events() -> str:
         "Each is answered on `answers.<tenant>.<request id>`.",
         _table(head, asked),
         "## Questions",
-        "Core NATS, request and reply; JSON without an envelope. The answer names the place of the"
-        " log that it is based on. Nothing of it is stored.",
+        "Core NATS, request and reply; JSON without an envelope. An answer about a plan names the"
+        " place of the log that it is based on. Nothing of it is stored.",
         _table(("subject", "question"), questions),
     )
 

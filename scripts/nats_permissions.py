@@ -32,7 +32,7 @@ SAYS: dict[Owner, tuple[str, ...]] = {
     Owner.ADMISSION: ("answers.>", "pools.*.stock.*", "tenants.>"),
     Owner.SCHEDULER: tuple(f"pools.*.{fact}" for fact in sorted(POOL_FACTS)),
     Owner.EXECUTOR: ("clusters.*.epoch", "pools.*.stock.*", "telemetry.>", "logs.>"),
-    Owner.FAULT_TOLERANCE: ("incidents.>",),
+    Owner.FAULT_TOLERANCE: ("incidents.>", "evidence.>"),
     Owner.NOTIFIER: ("notices.>",),
     Owner.GATEWAY: ("requests.>", "queries.>"),
 }

@@ -205,5 +205,7 @@ class Desk:
 
 SCHEDULER_QUERIES = Desk("scheduler-queries", Owner.SCHEDULER, (subjects.ALL_QUERIES,))
 
-DESKS: tuple[Desk, ...] = (SCHEDULER_QUERIES,)
+EXECUTOR_EVIDENCE = Desk("executor-evidence", Owner.EXECUTOR, (subjects.ALL_EVIDENCE,))
+
+DESKS: tuple[Desk, ...] = (SCHEDULER_QUERIES, EXECUTOR_EVIDENCE)
 """Every desk there is."""

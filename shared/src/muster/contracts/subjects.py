@@ -23,6 +23,7 @@ ALL_TENANTS = "tenants.>"
 ALL_DECIDED = "pools.*.decided"
 ALL_REQUESTS = "requests.>"
 ALL_QUERIES = "queries.>"
+ALL_EVIDENCE = "evidence.>"
 ALL_STATUS = "status.>"
 ALL_LOGS = "logs.>"
 ALL_TELEMETRY = "telemetry.>"
@@ -140,6 +141,16 @@ def queries_pattern(pool: str) -> str:
     return f"queries.{token(pool)}.*"
 
 
+def evidence_subject(pool: str, kind: str) -> str:
+    """Where an executor is asked what it sees of a pool's jobs."""
+    return f"evidence.{token(pool)}.{token(kind)}"
+
+
+def evidence_pattern(pool: str) -> str:
+    """Every question to the executor of a pool."""
+    return f"evidence.{token(pool)}.*"
+
+
 def status_subject(tenant: str, job: str) -> str:
     """Where the current state of a job is kept."""
     return f"status.{token(tenant)}.{token(job)}"
@@ -242,4 +253,6 @@ def parse(subject: str) -> Address:
             return Address("request", (token(tenant),), token(verb))
         case ["queries", pool, kind]:
             return Address("query", (token(pool),), token(kind))
+        case ["evidence", pool, kind]:
+            return Address("evidence", (token(pool),), token(kind))
     raise BadSubject(f"no meaning for subject {subject!r}")

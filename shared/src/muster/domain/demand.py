@@ -108,12 +108,20 @@ class QueueLimits(Frozen):
     max_requeues: int
 
 
+class HangLimits(Frozen):
+    """What to do when the job makes no progress for window_s. restart False: only tell people."""
+
+    window_s: int
+    restart: bool
+
+
 class Demand(Frozen):
     """Everything that a decision after admission needs to know of the specification.
 
     priority: 1-99, higher first; None for idle jobs, which have none. (What may be None must be
     None when it is left out: absent is how None travels.)
-    zone: None = any. queue: None when auto-queue is off. Times are seconds.
+    zone: None = any. queue: None when auto-queue is off; hang: when nobody looks for hangs. Times
+    are seconds.
     """
 
     type: JobType
@@ -129,6 +137,7 @@ class Demand(Frozen):
     queue: QueueLimits | None = None
     max_restarts: int = 0
     restart_exit_codes: tuple[tuple[int, int], ...] = ()
+    hang: HangLimits | None = None
     grace_s: int = 30
     start_deadline_s: int = 900
     max_runtime_s: int | None = None

@@ -20,6 +20,7 @@ from muster.domain.deadlines import (
 )
 from muster.domain.demand import Demand, QueueLimits, ResourceClass
 from muster.domain.edges import EDGES, IllegalEdge, Owner, check_source, check_target
+from muster.domain.faults import Faults, after_failure, gives_back
 from muster.domain.phases import Phase, Shown
 from muster.domain.progress import Progress, Resumption
 from muster.domain.reasons import ReasonCode, because, reason
@@ -274,7 +275,7 @@ def _declined(state: JobState, fact: f.Declined, at: datetime) -> Changes:
 def _launching(state: JobState, fact: f.Launching, at: datetime) -> Changes:
     start = _after(at, state.demand.start_deadline_s)
     clocks = {**_keep(state, *_QUEUE_CLOCKS), DeadlineKind.START: start}
-    return {"launched": True, "waits_for": (), "deadlines": clocks}
+    return {"launched": True, "waits_for": (), "not_before": None, "deadlines": clocks}
 
 
 def _start_refused(state: JobState, fact: f.StartRefused, at: datetime) -> Changes:
@@ -433,8 +434,10 @@ def _hung(state: JobState, fact: f.Hung, at: datetime) -> Changes:
 def _restarted(state: JobState, fact: f.Restarted, at: datetime) -> Changes:
     if state.eviction is not None:
         raise IllegalEdge("restarted cannot follow an order to leave the nodes")
-    ledgers = state.ledgers.model_copy(update={"restarts": state.ledgers.restarts + 1})
-    start = _after(at, state.demand.grace_s + state.demand.start_deadline_s)
+    ours = not (fact.infrastructure or fact.hang)
+    ledgers = _debit(state.ledgers, at, fact.infrastructure, restart=ours, hang=fact.hang)
+    begin = max(at, fact.not_before) if fact.not_before else at
+    start = _after(begin, state.demand.grace_s + state.demand.start_deadline_s)
     return {
         "phase": Phase.STARTING,
         "attempt": state.attempt + 1,
@@ -442,28 +445,44 @@ def _restarted(state: JobState, fact: f.Restarted, at: datetime) -> Changes:
         "signalled": False,
         "eviction": None,
         "ledgers": ledgers,
+        "faults": _remembered(state, fact),
+        "not_before": fact.not_before,
         "deadlines": {**_keep(state, *_QUEUE_CLOCKS), DeadlineKind.START: start},
         "reason": fact.reason,
     }
 
 
 def _replacement_ordered(state: JobState, fact: f.ReplacementOrdered, at: datetime) -> Changes:
-    changes = _leave(state, at, state.demand.grace_s, Eviction(cause=fact.cause))
+    eviction = Eviction(cause=fact.cause, not_before=fact.not_before)
+    changes = _leave(state, at, state.demand.grace_s, eviction)
+    ledgers = _debit(state.ledgers, at, fact.infrastructure, restart=fact.restart, hang=fact.hang)
     return {
         **changes,
-        "ledgers": _debit(state.ledgers, fact, at),
+        "ledgers": ledgers,
+        "faults": _remembered(state, fact),
         "avoid": fact.avoid,
         "reason": fact.reason,
     }
 
 
-def _debit(ledgers: Ledgers, fact: f.ReplacementOrdered, at: datetime) -> Ledgers:
-    if fact.infrastructure:
+def _debit(
+    ledgers: Ledgers, at: datetime, infrastructure: bool, *, restart: bool, hang: bool
+) -> Ledgers:
+    if infrastructure:  # one failure is paid for from one ledger, whatever a fact names
         recent = tuple(t for t in ledgers.infrastructure if at - t < INFRASTRUCTURE_WINDOW)
         return ledgers.model_copy(update={"infrastructure": (*recent, at)})
-    if fact.restart:
+    if restart:
         return ledgers.model_copy(update={"restarts": ledgers.restarts + 1})
+    if hang:
+        return ledgers.model_copy(update={"hangs": ledgers.hangs + 1})
     return ledgers
+
+
+def _remembered(state: JobState, fact: f.Judged) -> Faults | None:
+    if fact.diagnosis is None or not fact.diagnosis.fingerprint:
+        return state.faults
+    step = state.progress.step if state.progress else 0
+    return after_failure(state.faults, fact.diagnosis.fingerprint, step, state.held)
 
 
 def _failed(state: JobState, fact: f.Failed, at: datetime) -> Changes:
@@ -525,7 +544,7 @@ def _resumed(state: JobState, fact: f.Resumed, at: datetime) -> Changes:
         }
     )
     entry = _enter_queue(fresh, at, _is_one_shot(demand))
-    return {**entry, "demand": demand, "reason": None, "avoid": ()}
+    return {**entry, "demand": demand, "reason": None, "avoid": (), "faults": None}
 
 
 def _respecified(state: JobState, fact: f.Respecified, at: datetime) -> Changes:
@@ -562,7 +581,22 @@ def _checkpoint_saved(state: JobState, fact: f.CheckpointSaved, at: datetime) ->
     before = state.progress or Progress()
     step = max(before.step, fact.step, fact.last_step or 0)
     heard = {"step": step, "checkpoint_step": fact.step, "checkpointed_at": at}
-    return {"progress": before.model_copy(update=heard)}
+    return {"progress": before.model_copy(update=heard), **_given_back(state, fact.step, at)}
+
+
+def _given_back(state: JobState, step: int, at: datetime) -> Changes:
+    """New work that is safe pays off: hangs are forgotten, and one restart comes back."""
+    if not gives_back(state.faults, step=step, started_at=state.started_at, at=at):
+        return {}
+    assert state.faults is not None
+    if state.ledgers.hangs:
+        fewer = {"hangs": 0}
+    else:
+        fewer = {"restarts": max(0, state.ledgers.restarts - 1)}
+    return {
+        "ledgers": state.ledgers.model_copy(update=fewer),
+        "faults": state.faults.model_copy(update={"credited_at": at}),
+    }
 
 
 def _resumption(state: JobState, fact: f.ResumeVerified | f.ProgressLost, at: datetime) -> Changes:

@@ -14,6 +14,7 @@ from pydantic import Field
 
 from muster.domain.causes import EvictionCause
 from muster.domain.demand import Demand, QueueLimits
+from muster.domain.diagnosis import Diagnosis
 from muster.domain.model import Frozen, Instant, Token
 from muster.domain.phases import Phase
 from muster.domain.reasons import Reason
@@ -251,47 +252,64 @@ class HangSuspected(Fact):
 
 
 class Hung(Fact):
-    """The job makes no progress; fault tolerance decides next."""
+    """The job makes no progress; fault tolerance decides next.
+
+    evidence: what was seen before anything was killed. seconds: for how long. worker: the one that
+    stands out, if one does. exited: a worker has ended and the others stay; no hang then.
+    """
 
     event: ClassVar[str] = "hung"
     evidence: tuple[str, ...]
     seconds: int
+    worker: str | None = None
+    exited: bool = False
 
 
-class Restarted(Fact):
-    """Same nodes, next attempt; one of the user's restarts is used."""
+class Judged(Fact):
+    """Base of verdicts on a failure. diagnosis: why; None in events of a time that had none."""
+
+    reason: Reason
+    diagnosis: Diagnosis | None = None
+
+
+class Restarted(Judged):
+    """Same nodes, next attempt; one of the user's restarts is used unless another ledger pays.
+
+    infrastructure, hang: the ledger that pays instead. not_before: nothing is launched until then.
+    """
 
     event: ClassVar[str] = "restarted"
-    reason: Reason
+    infrastructure: bool = False
+    hang: bool = False
+    not_before: Instant | None = None
 
 
-class ReplacementOrdered(Fact):
+class ReplacementOrdered(Judged):
     """The gang leaves its nodes to be placed elsewhere.
 
-    infrastructure: debits the infrastructure ledger. restart: debits the user's restarts.
-    Never both. avoid: nodes that the next placement uses only when it must.
+    infrastructure, restart, hang: the ledger that pays: never two; none for a pause. avoid: nodes
+    that the next placement uses only when it must. not_before: it is not placed again until then.
     """
 
     event: ClassVar[str] = "replacement_ordered"
     cause: EvictionCause
-    reason: Reason
     infrastructure: bool = False
     restart: bool = False
+    hang: bool = False
     avoid: tuple[str, ...] = ()
+    not_before: Instant | None = None
 
 
-class Failed(Fact):
+class Failed(Judged):
     """The verdict: no more attempts."""
 
     event: ClassVar[str] = "failed"
-    reason: Reason
 
 
-class Escalated(Fact):
+class Escalated(Judged):
     """No machine may decide this; a person must."""
 
     event: ClassVar[str] = "escalated"
-    reason: Reason
 
 
 class RunTimedOut(Fact):
@@ -435,7 +453,7 @@ class Archived(Fact):
     phase: Phase
 
 
-_BASES: tuple[type[Fact], ...] = (Fact, Asked, OfAttempt)
+_BASES: tuple[type[Fact], ...] = (Fact, Asked, OfAttempt, Judged)
 
 FACTS: dict[str, type[Fact]] = {
     fact.event: fact for base in _BASES for fact in base.__subclasses__() if fact not in _BASES

@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from muster.domain.auto_queue import AutoQueueSpec, queue_limits
 from muster.domain.demand import (
     Demand,
+    HangLimits,
     JobType,
     Locality,
     LocalityMode,
@@ -276,6 +277,7 @@ class JobSpec(Strict):
             queue=queue_limits(self.auto_queue),
             max_restarts=_restarts(self.fault_tolerance),
             restart_exit_codes=exit_codes(self.fault_tolerance.exit_codes),
+            hang=_hang(self.fault_tolerance),
             grace_s=self.grace_s,
             start_deadline_s=self.start_deadline_s,
             max_runtime_s=self.max_runtime_s,
@@ -336,3 +338,9 @@ def _policy(spec: NodePolicySpec | None) -> NodePolicy | None:
 
 def _restarts(spec: FaultToleranceSpec) -> int:
     return spec.max_retries if spec.enabled else 0
+
+
+def _hang(spec: FaultToleranceSpec) -> HangLimits | None:
+    if not spec.enabled or spec.hang.action == "off":
+        return None
+    return HangLimits(window_s=spec.hang.window_s, restart=spec.hang.action == "restart")

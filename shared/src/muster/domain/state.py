@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from muster.domain.causes import EvictionCause
 from muster.domain.demand import Demand, JobType
+from muster.domain.faults import Faults
 from muster.domain.model import Frozen, Instant, Token
 from muster.domain.phases import PARKED, TERMINAL, Phase, Shown
 from muster.domain.progress import Progress
@@ -44,11 +45,13 @@ class Eviction(Frozen):
     """The order under which a gang leaves its nodes.
 
     by: the job that benefits, or None. same_entry: the queue entry and its clock go on.
+    not_before: once it is queued again, it is not placed until then.
     """
 
     cause: EvictionCause
     by: str | None = None
     same_entry: bool = False
+    not_before: Instant | None = None
 
 
 class Outcome(Frozen):
@@ -59,16 +62,17 @@ class Outcome(Frozen):
 
 
 class Ledgers(Frozen):
-    """Four separate counters; no event moves two.
+    """Separate counters; no event moves two.
 
     requeues: after evictions (auto-queue's limit). restarts: the user's retry budget.
-    infrastructure: instants of failures that are not the job's own, within 24 h.
-    starts: permanent refusals to start within this queue entry.
+    infrastructure: instants of failures that are not the job's own, within 24 h. hangs: restarts
+    after hangs without progress since. starts: permanent refusals to start within this queue entry.
     """
 
     requeues: int = 0
     restarts: int = 0
     infrastructure: tuple[Instant, ...] = ()
+    hangs: int = 0
     starts: int = 0
 
 
@@ -80,6 +84,7 @@ class JobState(Frozen):
     launched: `launching` is on the log for this attempt. signalled: so is a stop signal.
     progress: what its output has told of its steps; None while it has told nothing.
     outlook: of an idle job, how long it was likely to stay when it was placed; until it queues.
+    faults: what its failures so far leave for the next verdict; None while it had none.
     """
 
     tenant: Token
@@ -114,6 +119,7 @@ class JobState(Frozen):
     reason: Reason | None = None
     progress: Progress | None = None
     outlook: Outlook | None = None
+    faults: Faults | None = None
     requests: tuple[str, ...] = ()
     archived: bool = False
 

@@ -101,7 +101,7 @@ def _starting(state: JobState, view: View, now: datetime) -> Step | None:
         old = view.outlived(state.attempt)
         if any(_is_waited_for(worker, state, view, now) for worker in old):
             return _start_over(state, now) or Kill(old)
-        if not view.victims_gone:
+        if not view.victims_gone or (state.not_before is not None and now < state.not_before):
             return None
         return Record(f.Launching(attempt=state.attempt))
     return _launched(state, view, now)

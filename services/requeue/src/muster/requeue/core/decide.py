@@ -59,6 +59,7 @@ def _requeued(
         counted=counted,
         same_entry=eviction.same_entry and not one_shot,
         one_shot=one_shot,
+        not_before=eviction.not_before,
         avoid=state.avoid,
     )
 
