@@ -10,6 +10,7 @@ import pytest
 from muster.domain import facts as f
 from muster.domain.causes import EvictionCause
 from muster.domain.phases import Phase
+from muster.domain.reasons import ReasonCode, reason
 from muster.domain.state import DeadlineKind
 from muster.executor.core.reconcile import (
     Forget,
@@ -56,6 +57,17 @@ class TestStarting:
 
     def test_waits_until_the_victims_hold_nothing(self) -> None:
         assert step(Life().placed(), View(workers=(), victims_gone=False)) is None
+
+    @pytest.mark.parametrize(("late", "begun"), [(-0.001, False), (0, True)])
+    def test_a_restart_that_is_put_off_waits_on_its_nodes(self, late: float, begun: bool) -> None:
+        life = Life().faulted()
+        until = life.at + timedelta(seconds=90)
+        life.then(f.Restarted(reason=reason(ReasonCode.SUCCEEDED), not_before=until))
+        assert step(life, both()) == Kill(both().workers)  # what is left goes at once
+        found = step(life, NOBODY, (until - life.at).total_seconds() + late)
+        assert found == (Record(f.Launching(attempt=2)) if begun else None)
+        life.then(f.Launching(attempt=2), after=90)
+        assert life.state.not_before is None
 
     def test_starts_every_worker_that_is_not_there(self) -> None:
         life = Life().launching()

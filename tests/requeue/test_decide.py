@@ -9,7 +9,8 @@ import pytest
 from muster.domain import facts as f
 from muster.domain.causes import PREEMPTIONS, EvictionCause
 from muster.domain.phases import Phase, Shown
-from muster.domain.state import DeadlineKind
+from muster.domain.reasons import ReasonCode, reason
+from muster.domain.state import DeadlineKind, Ledgers
 from muster.requeue.core.decide import Round, on_deadline, on_release
 from tests.support.lives import Life, auto_queue, spec
 
@@ -46,6 +47,20 @@ def test_what_is_nobodys_preemption_never_counts(cause: str) -> None:
     assert isinstance(fact, f.Requeued)
     assert not fact.counted
     assert life.then(fact).state.ledgers.requeues == 0
+
+
+@pytest.mark.parametrize("wait", [None, timedelta(minutes=10)])
+def test_a_pause_that_gave_the_nodes_back_is_kept_in_the_queue(wait: timedelta | None) -> None:
+    life = Life(spec(auto_queue=auto_queue())).faulted()
+    until = life.at + wait if wait else None
+    why = reason(ReasonCode.SUCCEEDED)
+    life.then(
+        f.ReplacementOrdered(cause=EvictionCause.BACKOFF, reason=why, not_before=until),
+        f.Released(attempt=1),
+    )
+    life.then(_requeued(life))
+    assert (life.state.phase, life.state.not_before) == (Phase.QUEUED, until)
+    assert life.state.ledgers == Ledgers()
 
 
 def test_a_failed_start_keeps_its_entry_and_its_clock() -> None:
