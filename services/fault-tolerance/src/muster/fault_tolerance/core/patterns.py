@@ -1,0 +1,137 @@
+"""What a regular expression surely contains, and whether it could take very long. Pure.
+
+Both are read from the tree that the standard library parses a pattern into. It is not public, so
+it is used in this file alone; what does not come out of it as expected makes a rule invalid, never
+a rule that is missed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from re import _constants, _parser  # type: ignore[attr-defined]
+from typing import Any
+
+op = _constants
+
+SHORTEST = 3
+"""Characters that a literal needs, to be worth a search."""
+STEPS = 100_000
+"""Ways in which a pattern may be tried from one place of a line."""
+_LINE = 4096
+_OPTIONS = 24
+
+Tree = Iterable[tuple[Any, Any]]
+
+
+def literals(pattern: str, flags: int = 0) -> tuple[str, ...]:
+    """Return texts, in lower case, of which every match contains at least one; () = none known."""
+    return _best(_parser.parse(pattern, flags))
+
+
+def _best(tree: Tree) -> tuple[str, ...]:
+    """Return the choice that is least likely to stand in an innocent line."""
+    found: list[tuple[str, ...]] = []
+    run = ""
+    for kind, value in (*tree, (op.AT, None)):
+        if kind is op.LITERAL:
+            run += chr(value).lower()
+            continue
+        if run:
+            found.append((run,))
+            run = ""
+        found.append(_inside(kind, value))
+    return max((c for c in found if c), key=_worth, default=())
+
+
+def _inside(kind: Any, value: Any) -> tuple[str, ...]:
+    if kind is op.SUBPATTERN:
+        return _best(value[3])
+    if kind is op.ATOMIC_GROUP:
+        return _best(value)
+    if kind in {op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT}:
+        return _best(value[2]) if value[0] else ()
+    if kind is not op.BRANCH:
+        return ()
+    branches = [_best(branch) for branch in value[1]]
+    return tuple(sorted({text for b in branches for text in b})) if all(branches) else ()
+
+
+def _worth(choice: Sequence[str]) -> tuple[bool, bool, int, int]:
+    shortest = min(map(len, choice))
+    return shortest >= SHORTEST, len(choice) <= _OPTIONS, min(shortest, 8), -len(choice)
+
+
+def danger(pattern: str, flags: int = 0) -> str | None:
+    """Return the construct that could take very long on a hostile line, in words; None = safe."""
+    return _nested(_parser.parse(pattern, flags), repeated=False) or _many(pattern, flags)
+
+
+def _nested(tree: Tree, *, repeated: bool) -> str | None:
+    """Find a repetition without end inside of another: the time grows beyond any bound."""
+    for kind, value in tree:
+        endless = kind in {op.MAX_REPEAT, op.MIN_REPEAT} and value[1] is op.MAXREPEAT
+        if endless and repeated:
+            return "(…+)+"
+        for inner in _parts(kind, value):
+            found = _nested(inner, repeated=repeated or endless)
+            if found:
+                return found
+    return None
+
+
+def _many(pattern: str, flags: int) -> str | None:
+    steps = _ways(_parser.parse(pattern, flags))
+    return f".*…[^x]{{0,n}}… ({steps} > {STEPS})" if steps > STEPS else None
+
+
+def _ways(tree: Tree) -> int:
+    return reduce(lambda all_of, item: all_of * _ways_of(*item), tree, 1)
+
+
+def _ways_of(kind: Any, value: Any) -> int:
+    inner = [_ways(part) for part in _parts(kind, value)]
+    ways = (sum(inner) if kind is op.BRANCH else max(inner, default=1)) or 1
+    if kind in {op.MAX_REPEAT, op.MIN_REPEAT} and _wide(value[2]):
+        most = _LINE if value[1] is op.MAXREPEAT else int(value[1])
+        return ways * max(1, most - int(value[0]))
+    return ways
+
+
+def _wide(tree: Tree) -> bool:
+    """Tell whether a piece takes nearly any character: only then do repetitions overlap."""
+    for kind, value in tree:
+        if kind is op.ANY or kind is op.NOT_LITERAL:
+            return True
+        if kind is op.IN and (value[0][0] is op.NEGATE or _broad(value)):
+            return True
+        if any(_wide(part) for part in _parts(kind, value)):
+            return True
+    return False
+
+
+def _broad(choices: Iterable[tuple[Any, Any]]) -> bool:
+    return any(
+        kind is op.CATEGORY and value in {op.CATEGORY_NOT_SPACE, op.CATEGORY_NOT_DIGIT}
+        for kind, value in choices
+    )
+
+
+def _parts(kind: Any, value: Any) -> Sequence[Tree]:
+    if kind is op.SUBPATTERN:
+        return (value[3],)
+    if kind is op.ATOMIC_GROUP:
+        return (value,)
+    if kind in {op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT}:
+        return (value[2],)
+    if kind is op.BRANCH:
+        return tuple(value[1])
+    if kind in {op.ASSERT, op.ASSERT_NOT}:
+        return (value[1],)
+    return ()
+
+
+def compiled(pattern: str, flags: int) -> re.Pattern[str]:
+    """Compile a pattern as all rules are. Letters and digits are ASCII's. Raises re.error."""
+    return re.compile(pattern, flags | re.ASCII)

@@ -1,0 +1,179 @@
+"""The rules as they are applied: texts in, hits out. Pure; the rules themselves are data.
+
+A rule says what one line means; `diagnosis` weighs the hits of many lines and sources. Nothing here
+reads a file: `rulebook` does, through `ruleset`, which checks the data.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from itertools import accumulate
+
+from muster.domain.diagnosis import Action, Advice, Blame, Kind, Stage
+from muster.domain.evidence import Scope
+from muster.fault_tolerance.core.lines import Line, lines
+
+
+class Role(StrEnum):
+    """What a line can tell.
+
+    root: it may be the cause. confirm: it supports another candidate. cascade: it follows from what
+    another did, and may name that peer. teardown: it comes after the end, and is never a cause.
+    """
+
+    ROOT = "root"
+    CONFIRM = "confirm"
+    CASCADE = "cascade"
+    TEARDOWN = "teardown"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule. what: what it means, in words; its field is not used.
+
+    literals: every match contains one of them (in lower case). codes: numbers that the group `code`
+    of the pattern must be one of; empty = any. stages: only of a failure in one of these; empty =
+    any. exit_codes: only if the worker ended with one of these; empty = any. weak: says so little
+    that any other root is to be preferred. shadow: counted, and never decides.
+    """
+
+    id: str
+    scope: Scope
+    role: Role
+    blame: Blame
+    kind: Kind
+    action: Action
+    pattern: re.Pattern[str]
+    literals: tuple[str, ...]
+    what: Advice
+    advice: Advice | None = None
+    codes: frozenset[int] = frozenset()
+    stages: frozenset[Stage] = frozenset()
+    exit_codes: frozenset[int] = frozenset()
+    weak: bool = False
+    shadow: bool = False
+    group: str = ""
+    note: str = ""
+    examples: tuple[str, ...] = ()
+    near_misses: tuple[str, ...] = ()
+
+    def holds_at(self, stage: Stage | None, exit_code: int | None = None) -> bool:
+        """Tell whether it may speak of a failure at this stage, with this exit code.
+
+        What is not known rules nothing out.
+        """
+        early = not self.stages or stage is None or stage in self.stages
+        return early and (not self.exit_codes or exit_code is None or exit_code in self.exit_codes)
+
+
+@dataclass(slots=True)
+class Hit:
+    """A line that a rule matched.
+
+    number: of the line in the text, from 1. at: the time at its start. peer: worker, rank or host
+    that the line names. code: the number that it names (an XID, an exit code).
+    """
+
+    rule: Rule
+    text: str
+    number: int
+    at: datetime | None = None
+    peer: str | None = None
+    code: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Shelf:
+    """The rules of one scope, by the literals that call for them."""
+
+    rules: tuple[Rule, ...]
+    calls: tuple[tuple[str, tuple[int, ...]], ...]
+
+
+@dataclass(frozen=True)
+class Rulebook:
+    """A set of rules. version: semantic version and a hash of the content."""
+
+    version: str
+    rules: tuple[Rule, ...]
+    _shelves: dict[Scope, _Shelf] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Sort the rules by scope and literal."""
+        shelves = {scope: _shelf(r for r in self.rules if r.scope is scope) for scope in Scope}
+        object.__setattr__(self, "_shelves", shelves)
+
+    def rule(self, rule_id: str) -> Rule | None:
+        """Return the rule of that name."""
+        return next((rule for rule in self.rules if rule.id == rule_id), None)
+
+    def read(self, scope: Scope, text: str, near: datetime | None = None) -> list[Hit]:
+        """Return what the rules of a scope find in the end of a text, in order of lines.
+
+        near: about when the text was written, for stamps that leave out the year.
+        """
+        shelf = self._shelves[scope]
+        if not shelf.rules or not text:
+            return []
+        told = [line for line in lines(text, near) if not line.frame and line.text]
+        return [hit for line, called in _called(shelf, told) for hit in _hits(shelf, line, called)]
+
+
+def _shelf(rules: Iterable[Rule]) -> _Shelf:
+    # what says little comes last on a line, what does not decide after what does
+    ordered = tuple(sorted(rules, key=lambda rule: (rule.weak, rule.shadow)))
+    calls: dict[str, list[int]] = {}
+    for place, rule in enumerate(ordered):
+        for literal in rule.literals:
+            calls.setdefault(literal, []).append(place)
+    return _Shelf(ordered, tuple((text, tuple(places)) for text, places in calls.items()))
+
+
+def _called(shelf: _Shelf, told: list[Line]) -> Iterator[tuple[Line, list[int]]]:
+    """Yield the lines that hold a literal, each with the places of the rules that it calls for.
+
+    One search of the whole text for each literal is many times faster than one of each line.
+    """
+    folded = [line.text.lower() for line in told]
+    text = "\n".join(folded)
+    starts = list(accumulate((len(line) + 1 for line in folded), initial=0))
+    called: dict[int, set[int]] = {}
+    for literal, places in shelf.calls:
+        found = text.find(literal)
+        while found >= 0:
+            index = bisect_right(starts, found) - 1
+            called.setdefault(index, set()).update(places)
+            found = text.find(literal, starts[index + 1])
+    for index in sorted(called):
+        yield told[index], sorted(called[index])
+
+
+def _hits(shelf: _Shelf, line: Line, places: Iterable[int]) -> Iterator[Hit]:
+    told = False
+    for place in places:
+        rule = shelf.rules[place]
+        if (told and rule.weak) or (line.late and rule.role is not Role.TEARDOWN):
+            continue
+        hit = _hit(rule, line)
+        if hit is not None:
+            told = told or not rule.shadow
+            yield hit
+
+
+def _hit(rule: Rule, line: Line) -> Hit | None:
+    found = rule.pattern.search(line.text)
+    if found is None:
+        return None
+    named = found.groupdict()
+    code = named.get("code")
+    number = int(code) if code else None
+    if rule.codes and number not in rule.codes:
+        return None
+    peers = (value for name, value in named.items() if name.startswith("peer"))
+    peer = next((value for value in peers if value), None)
+    return Hit(rule, line.text, line.number, line.at, peer, number)
