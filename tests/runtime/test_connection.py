@@ -12,38 +12,15 @@ from nats.errors import Error as NatsError
 
 from muster.domain.errors import Temporary
 from muster.runtime.connection import NatsSettings, connect
-from muster.runtime.nats_binary import find_binary
-from muster.runtime.nats_process import is_healthy
 from muster.runtime.ports import LOOPBACK, free_port
+from tests.support.configured import ConfiguredServer
 from tests.support.eventually import eventually
 from tests.support.nats import KillableServer
 
 
-class _Guarded:
-    """A server that asks who we are."""
-
-    def __init__(self, folder: Path, authorization: str) -> None:
-        self._folder, self._authorization = folder, authorization
-        self.port, self.monitor = free_port(), free_port()
-        self._process: asyncio.subprocess.Process | None = None
-
-    async def __aenter__(self) -> str:
-        config = self._folder / "guarded.conf"
-        config.write_text(f"""\
-listen: "{LOOPBACK}:{self.port}"
-http: "{LOOPBACK}:{self.monitor}"
-authorization {{ users: [ {self._authorization} ] }}
-""")
-        log = self._folder / "guarded.log"
-        command = [str(find_binary().path), "-c", str(config), "-l", str(log)]
-        self._process = await asyncio.create_subprocess_exec(*command)
-        await eventually(lambda: is_healthy(self.monitor))
-        return f"nats://{LOOPBACK}:{self.port}"
-
-    async def __aexit__(self, *failure: object) -> None:
-        assert self._process is not None
-        self._process.kill()
-        await self._process.wait()
+def guarded(folder: Path, user: str) -> ConfiguredServer:
+    """Return a server that asks who we are."""
+    return ConfiguredServer(folder, f"authorization {{ users: [ {user} ] }}\n")
 
 
 async def usable(connection: Client) -> bool:
@@ -60,9 +37,9 @@ async def test_a_token_in_the_address_is_enough(nats_server: KillableServer) -> 
 
 
 async def test_user_and_password(tmp_path: Path) -> None:
-    async with _Guarded(tmp_path, '{user: "muster", password: "secret"}') as url:
+    async with guarded(tmp_path, '{user: "muster", password: "secret"}') as server:
         settings = NatsSettings.model_validate(
-            {"servers": url, "user": "muster", "password": "secret"}
+            {"servers": server.url, "user": "muster", "password": "secret"}
         )
         assert await usable(await connect(settings))
         wrong = settings.model_copy(update={"user": "other", "wait_s": 1.0})
@@ -75,8 +52,8 @@ async def test_a_key_in_a_file(tmp_path: Path) -> None:
     public = nkeys.from_seed(bytearray(seed)).public_key.decode()
     key = tmp_path / "muster.nk"
     key.write_bytes(bytes(seed))
-    async with _Guarded(tmp_path, f"{{nkey: {public}}}") as url:
-        assert await usable(await connect(NatsSettings(servers=url, nkey=key)))
+    async with guarded(tmp_path, f"{{nkey: {public}}}") as server:
+        assert await usable(await connect(NatsSettings(servers=server.url, nkey=key)))
 
 
 async def test_a_password_is_never_shown() -> None:

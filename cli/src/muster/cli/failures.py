@@ -67,12 +67,17 @@ def _as_known(error: Exception) -> CliError:
         return as_error(error)
     from pydantic import ValidationError  # noqa: PLC0415 - only on failure
 
+    from muster.cli.troubles import trouble_values  # noqa: PLC0415
     from muster.domain.errors import MusterError, Temporary  # noqa: PLC0415
+    from muster.domain.troubles import trouble_of  # noqa: PLC0415
 
     if isinstance(error, ValidationError) and error.title.endswith("Settings"):
         first = error.errors(include_url=False, include_input=False)[0]
         name = _variable(error.title, ".".join(map(str, first["loc"][:1])))
         return CliError("setting", Exit.USAGE, name=name, why=first["msg"])
+    if isinstance(error, MusterError) and (trouble := trouble_of(str(error))) is not None:
+        code = Exit.UNREACHABLE if isinstance(error, Temporary) else Exit.FAILED
+        return CliError("trouble", code, **trouble_values(trouble, str(error)))
     if isinstance(error, Temporary):
         return CliError("unreachable", Exit.UNREACHABLE, why=_words(error))
     if isinstance(error, MusterError):

@@ -13,6 +13,7 @@ from nats.aio.client import Client
 from nats.errors import Error as NatsError
 
 from muster.domain.errors import Temporary
+from muster.domain.troubles import LIMITS, away, explained
 
 PREFIX = "$JS.API"
 STREAM_NOT_FOUND = 10059
@@ -30,15 +31,19 @@ class Refused(Exception):
     def __init__(self, error: Mapping[str, Any]) -> None:
         self.code = int(error.get("code", 0))
         self.err_code = int(error.get("err_code", 0))
-        super().__init__(f"{error.get('description', 'refused')} ({self.err_code or self.code})")
+        words = f"{error.get('description', 'refused')} ({self.err_code or self.code})"
+        super().__init__(explained(words))
 
     @property
     def is_final(self) -> bool:
         """Whether the same question would be refused again.
 
-        409 (another copy is being stored), 429 and 5xx may be over soon. Two errors have a code
-        that misleads: a young cluster finds its peers in a moment, a bad configuration stays one.
+        409 (another copy is being stored), 429 and 5xx may be over soon. Some errors have a code
+        that misleads: a young cluster finds its peers in a moment, a bad configuration stays one,
+        and a limit of the account is no fault of what was sent.
         """
+        if self.err_code in LIMITS:
+            return False
         if self.err_code in {NO_SUITABLE_PEERS, INVALID_CONFIGURATION}:
             return self.err_code == INVALID_CONFIGURATION
         return 400 <= self.code < 500 and self.code not in {408, 409, 429}
@@ -56,8 +61,14 @@ async def call(
     try:
         message = await connection.request(f"{PREFIX}.{subject}", body, timeout=timeout)
     except NatsError as error:
-        raise Temporary(f"JetStream does not answer {subject}: {error}") from error
+        why = f"JetStream does not answer {subject}: {error}"
+        raise Temporary(why_away(connection, why)) from error
     return answered(message.data)
+
+
+def why_away(connection: Client, why: str) -> str:
+    """Return the words for a question that got no answer, with why the connection is not there."""
+    return why if connection.is_connected else away(why, connection.last_error)
 
 
 def answered(body: bytes) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from muster.bus.provision_configs import (
 )
 from muster.bus.topology import CONSUMERS, STREAMS, Consumer, StreamSpec
 from muster.domain.errors import Permanent, Temporary
+from muster.domain.troubles import LIMITS
 
 NEEDED_SERVER = (2, 14, 0)
 REPLICAS = (1, 3)
@@ -163,7 +164,7 @@ async def _patiently(thing: _Stream | _Consumer) -> list[Change]:
         try:
             return await _ensure(thing)
         except Refused as refused:
-            if refused.is_final:
+            if refused.is_final or refused.err_code in LIMITS:
                 raise Permanent(f"{thing.name}: {refused}") from refused
             reason: Exception = refused
         except Temporary as error:

@@ -11,7 +11,7 @@ from nats.aio.client import Client
 from nats.errors import Error as NatsError
 from nats.errors import MaxPayloadError
 
-from muster.bus.api import Refused, answered
+from muster.bus.api import Refused, answered, why_away
 from muster.domain.errors import Permanent, Temporary
 
 MSG_ID = "Nats-Msg-Id"
@@ -51,6 +51,6 @@ async def publish_stored(
         except NatsError as error:
             reason = error
         if loop.time() + pause >= end:
-            raise Temporary(f"{subject}: {reason}") from reason
+            raise Temporary(why_away(connection, f"{subject}: {reason}")) from reason
         await asyncio.sleep(pause)
         pause = min(2 * pause, MAX_PAUSE_S)

@@ -20,7 +20,7 @@ from nats.errors import Error as NatsError
 from nats.errors import TimeoutError as NatsTimeout
 from pydantic import ValidationError
 
-from muster.bus.api import NOT_FOUND, Refused, call
+from muster.bus.api import NOT_FOUND, Refused, call, why_away
 from muster.bus.publishing import publish_stored
 from muster.bus.topology import Stream
 from muster.contracts import subjects
@@ -123,7 +123,8 @@ class Answers:
         try:
             return await self._connection.subscribe(subject)
         except NatsError as error:
-            raise Temporary(f"cannot listen for the answer: {error}") from error
+            why = f"cannot listen for the answer: {error}"
+            raise Temporary(why_away(self._connection, why)) from error
 
     async def _wait(
         self, listening: Subscription, tenant: str, request: str, end: float

@@ -12,13 +12,21 @@ from nats.errors import Error as NatsError
 
 from muster.client.client import MusterClient
 from muster.domain.errors import Temporary
+from muster.domain.troubles import trouble_of, unreachable
 
 RECONNECT_S = 0.5
 PENDING_BYTES = 8 * 1024 * 1024
 
 
-async def _ignore(error: Exception) -> None:
-    """A lost connection shows in the operation that needs it."""
+class _Last:
+    """The last error: a lost connection shows in the operation that needs it, and says this."""
+
+    error: Exception | None = None
+
+    async def keep(self, error: Exception) -> None:
+        """Say nothing, but keep it; one whose cause is known is not lost for one that is not."""
+        if self.error is None or trouble_of(str(error)) is not None:
+            self.error = error
 
 
 @asynccontextmanager
@@ -36,6 +44,7 @@ async def connect(
     reply subjects, where permissions ask for one. wait: seconds for the first connection.
     Raises Temporary when nobody answers.
     """
+    last = _Last()
     try:
         async with asyncio.timeout(wait):
             connection = await nats.connect(
@@ -46,10 +55,10 @@ async def connect(
                 max_reconnect_attempts=-1,
                 reconnect_time_wait=RECONNECT_S,
                 pending_size=PENDING_BYTES,
-                error_cb=_ignore,
+                error_cb=last.keep,
             )
     except (NatsError, OSError, TimeoutError) as error:
-        raise Temporary(f"NATS cannot be reached: {type(error).__name__} {error}") from error
+        raise Temporary(unreachable(last.error or error)) from error
     client = MusterClient(connection)
     try:
         yield client

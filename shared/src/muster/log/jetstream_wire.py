@@ -19,6 +19,7 @@ from nats.errors import Error as NatsError
 from nats.errors import MaxPayloadError
 
 from muster.domain.errors import Permanent, Temporary
+from muster.domain.troubles import away, explained
 
 STATUS = "Status"
 NO_RESPONDERS = "503"
@@ -37,7 +38,7 @@ class Refused(Exception):
     """The server answered with an error of its API."""
 
     def __init__(self, code: int, err_code: int, description: str) -> None:
-        super().__init__(f"{description} ({err_code or code})")
+        super().__init__(explained(f"{description} ({err_code or code})"))
         self.code, self.err_code, self.description = code, err_code, description
 
 
@@ -123,7 +124,7 @@ class Wire:
         must not reach the log a minute later.
         """
         if not self.connection.is_connected:
-            raise Unanswered("not connected to NATS")
+            raise Unanswered(away("not connected to NATS", self.connection.last_error))
         try:
             await self.connection.publish(subject, body, reply=reply, headers=headers)
         except MaxPayloadError as error:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from muster.contracts.events import Event
 from muster.domain.errors import Conflict, Permanent
+from muster.domain.troubles import LIMITS
 from muster.log import Basis, UnknownOutcome
 from muster.log.jetstream_headers import headers_of
 from muster.log.jetstream_reading import Reading
@@ -38,9 +39,14 @@ class _Write:
 def is_final(refused: Refused) -> bool:
     """Tell whether the server refuses this message for good.
 
-    Not final: 5xx and 429, which may be over soon, and 409, where another copy is being stored.
+    Not final: 5xx and 429, which may be over soon, 409, where another copy is being stored, and a
+    limit of the account, for which the server has code 400.
     """
-    return 400 <= refused.code < 500 and refused.code not in {408, 409, 429}
+    return (
+        refused.err_code not in LIMITS
+        and 400 <= refused.code < 500
+        and refused.code not in {408, 409, 429}
+    )
 
 
 class Writing:

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from muster.bus.provision import check_server
 from muster.domain.errors import Permanent, Temporary
+from muster.domain.troubles import told, unreachable
 from muster.runtime.nats_client import QuickClient
 
 Connection: TypeAlias = Client
@@ -62,7 +63,7 @@ async def connect(settings: NatsSettings, on_closed: Callable[[], None] = _ignor
         check_server(connection)
     except (NatsError, OSError, TimeoutError) as error:
         await connection.close()
-        raise Temporary(f"NATS cannot be reached: {type(error).__name__} {error}", 2.0) from error
+        raise Temporary(unreachable(listener.last or error), 2.0) from error
     except Permanent:
         await connection.close()
         raise
@@ -71,21 +72,35 @@ async def connect(settings: NatsSettings, on_closed: Callable[[], None] = _ignor
 
 
 class _Listener:
-    """Hears what becomes of a connection, and logs it. opened: `connect` has succeeded."""
+    """Hears what becomes of a connection, and logs it.
 
-    def __init__(self, name: str, connection: Client, on_closed: Callable[[], None]) -> None:
+    opened: `connect` has succeeded. last: the last error. The same cause is told once until the
+    connection is there again: a wrong password is not a line twice a second.
+    """
+
+    def __init__(self, name: str, connection: QuickClient, on_closed: Callable[[], None]) -> None:
         self._connection, self._on_closed = connection, on_closed
         self._log = structlog.get_logger("muster.nats").bind(connection=name)
         self.opened = False
+        self.last: Exception | None = None
+        self._told: str | None = None
+        self._over: Exception | None = None
 
     async def on_error(self, error: Exception) -> None:
         """Tell; and end a reconnection that has missed its cancellation when we were closed.
 
-        A connection that never was one tells of errors while it is closed, too: these are told.
+        Whoever closes meets errors, too, as does a connection that never was one: these are told.
         """
-        if self._connection.is_closed and self.opened:
+        if self._connection.is_closed and self._connection.reconnects_here():
             raise asyncio.CancelledError
-        self._log.warning("nats error", error=f"{type(error).__name__}: {error}")
+        words = f"{type(error).__name__}: {error}"
+        meant = told(words)
+        if meant or self._told is None:
+            self.last = error
+        if meant and self._told == meant["trouble"]:
+            return
+        self._told = meant.get("trouble", self._told)
+        self._log.log(40 if meant else 30, "nats error", error=words, **meant)
 
     async def on_disconnected(self) -> None:
         """Tell."""
@@ -93,11 +108,17 @@ class _Listener:
 
     async def on_reconnected(self) -> None:
         """Tell."""
+        self._told, self._over = None, self._connection.last_error
         self._log.info("nats reconnected")
 
     async def closed(self) -> None:
-        """Tell, also whoever opened it."""
-        self._log.info("nats connection closed")
+        """Tell, also whoever opened it. The server closes ours when it stops to accept us."""
+        error = self._connection.last_error
+        words = str(error or "")
+        if error is not self._over and (meant := told(words)):
+            self._log.error("nats connection closed", error=words, **meant)
+        else:
+            self._log.info("nats connection closed")
         if self.opened:
             self._on_closed()
 

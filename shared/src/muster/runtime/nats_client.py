@@ -7,6 +7,8 @@ these parts by other names, ours are merely not used.
 
 from __future__ import annotations
 
+import asyncio
+
 from nats.aio.client import Client
 
 BLANK = " \t\n\r\x0b\f"
@@ -25,6 +27,10 @@ class QuickClient(Client):
             if colon and name.isascii() and (name.split() == [name] or not name):
                 headers[name] = value.strip(BLANK)
         return headers
+
+    def reconnects_here(self) -> bool:
+        """Tell whether the task that asks is the one that looks for a server again."""
+        return asyncio.current_task() is self._reconnection_task
 
     async def close(self) -> None:
         """Close. The library wants to send what waits, and stops half-way when it cannot."""

@@ -87,6 +87,8 @@ DOCTOR: dict[str, tuple[str, str]] = {
         "look at the server's own log: JetStream may be off, full, or without a leader",
         "请查看服务器日志：JetStream 可能未启用、已满或没有 leader",
     ),
+    "doctor.trouble": ("{cause} ({why})", "{cause}（{why}）"),
+    "doctor.trouble.fix": ("{remedy}", "{remedy}"),
     "doctor.clock": (
         "this machine's clock differs from the server's by {seconds} s",
         "本机时钟与服务器相差 {seconds} 秒",
@@ -114,6 +116,14 @@ DOCTOR: dict[str, tuple[str, str]] = {
     "doctor.storage.full.fix": (
         "raise the account's limit: a full log refuses every fact",
         "请提高账户上限：日志写满后将拒绝一切写入",
+    ),
+    "doctor.storage.count": (
+        "the account has {used} of {limit} {what}: there is no room for all of Muster's {needed}",
+        "账户的 {what} 已有 {used} 个，上限 {limit}：容纳不下 Muster 所需的 {needed} 个",
+    ),
+    "doctor.storage.count.fix": (
+        "raise max_{what} in the account's jetstream limits, then run `muster provision`",
+        "请提高账户 jetstream 限额中的 max_{what}，然后执行 `muster provision`",
     ),
     "doctor.storage.refused": (
         "JetStream tells nothing about itself: {why}",

@@ -27,6 +27,8 @@ ERRORS: dict[str, tuple[str, str]] = {
     ),
     "error.refused": ("{why}", "{why}"),
     "error.refused.fix": ("", ""),
+    "error.trouble": ("{cause} ({why})", "{cause}（{why}）"),
+    "error.trouble.fix": ("{remedy}", "{remedy}"),
     "error.not_running": (
         "no Muster runs on state folder {state}",
         "状态目录 {state} 没有运行中的 Muster",

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from muster.cli.texts import say
+from muster.cli.troubles import trouble_values
+from muster.domain.troubles import trouble_of
 
 
 class Severity(StrEnum):
@@ -65,3 +67,11 @@ def warning(key: str, **values: object) -> Finding:
 def problem(key: str, **values: object) -> Finding:
     """Must be looked at."""
     return Finding(key, Severity.PROBLEM, values)
+
+
+def refused(key: str, why: object, **values: object) -> Finding:
+    """Something does not answer: its cause with the remedy where the words tell, else `key`."""
+    trouble = trouble_of(str(why))
+    if trouble is None:
+        return problem(key, why=why, **values)
+    return problem("trouble", **trouble_values(trouble, str(why)))

@@ -7,11 +7,12 @@ import time
 import urllib.request
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from muster.bus.api import Refused, call
 from muster.bus.provision import NEEDED_SERVER
-from muster.cli.checkup.finding import Finding, fine, note, problem, warning
+from muster.bus.topology import STREAMS
+from muster.cli.checkup.finding import Finding, fine, note, problem, refused, warning
 from muster.cli.stack.folder import StateFolder
 from muster.contracts.subjects import CLOCK
 from muster.domain.errors import Temporary
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 OFF_S, FAR_OFF_S = 2.0, 60.0
 SEEN_S = 1.0
-FULL = 0.85
+NEARLY_FULL, FULL = 0.7, 0.85
 ANSWER_S = 3.0
 
 
@@ -37,9 +38,10 @@ async def server(
         yield await _clock(log)
         if (moved := await _moved(log)) is not None:
             yield moved
-        yield await _storage(connection)
+        for finding in await _storage(connection):
+            yield finding
     except Temporary as error:
-        yield problem("server.silent", why=error)
+        yield refused("server.silent", error)
     yield _sync(local)
 
 
@@ -74,16 +76,34 @@ async def _moved(log: EventLog) -> Finding | None:
     return note("clock.moved", seconds=f"{ahead:+.1f}", at=at) if abs(ahead) >= SEEN_S else None
 
 
-async def _storage(connection: Connection) -> Finding:
+async def _storage(connection: Connection) -> list[Finding]:
     try:
         info = await call(connection, "INFO")
     except Refused as error:
-        return problem("storage.refused", why=error)
+        return [problem("storage.refused", why=error)]
+    return [storage(info), *counts(info)]
+
+
+def storage(info: dict[str, Any]) -> Finding:
+    """Judge how much the account holds. info: as the server tells of an account."""
     used, limit = int(info.get("storage", 0)), int(info.get("limits", {}).get("max_storage", -1))
     shown = f"{used / (1 << 20):.1f} MiB"
-    if limit > 0 and used > FULL * limit:
-        return problem("storage.full", used=shown, limit=f"{limit / (1 << 20):.1f} MiB")
-    return fine("storage", used=shown)
+    if limit <= 0 or used < NEARLY_FULL * limit:
+        return fine("storage", used=shown)
+    judged = problem if used > FULL * limit else warning
+    return judged("storage.full", used=shown, limit=f"{limit / (1 << 20):.1f} MiB")
+
+
+def counts(info: dict[str, Any]) -> list[Finding]:
+    """Tell of an account that may not have as many streams as Muster needs.
+
+    A limit of consumers counts those of each stream, where more than ours may come and go.
+    """
+    limit, used = int(info.get("limits", {}).get("max_streams", -1)), int(info.get("streams", 0))
+    if not 0 < limit < len(STREAMS):
+        return []
+    needed = len(STREAMS)
+    return [problem("storage.count", what="streams", used=used, limit=limit, needed=needed)]
 
 
 def _sync(local: StateFolder | None) -> Finding:

@@ -7,7 +7,7 @@ import urllib.error
 import urllib.request
 from collections.abc import AsyncIterator
 
-from muster.cli.checkup.finding import Finding, fine, note, problem, warning
+from muster.cli.checkup.finding import Finding, fine, note, problem, refused, warning
 from muster.cli.stack import workers
 from muster.cli.stack.folder import StateFolder, Up
 
@@ -35,7 +35,7 @@ def _readiness(up: Up) -> list[Finding]:
         return [problem("services.silent", why=error)]
     waiting = {name: why for name, why in states.items() if why != "ready"}
     if waiting:
-        return [problem("services.waiting", name=name, why=why) for name, why in waiting.items()]
+        return [refused("services.waiting", why, name=name) for name, why in waiting.items()]
     return [fine("services", count=len(states))]
 
 

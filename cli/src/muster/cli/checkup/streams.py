@@ -14,7 +14,7 @@ from muster.bus.provision_configs import (
     stream_config,
 )
 from muster.bus.topology import CONSUMERS, STREAMS, Consumer, Stream
-from muster.cli.checkup.finding import Finding, fine, note, problem, warning
+from muster.cli.checkup.finding import Finding, fine, note, problem, refused, warning
 from muster.domain.errors import Temporary
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ async def streams(connection: Connection) -> AsyncIterator[Finding]:
             findings += await _consumer(connection, consumer)
         parked = await _parked(connection)
     except Temporary as error:
-        yield problem("server.silent", why=error)
+        yield refused("server.silent", error)
         return
     for finding in findings:
         yield finding

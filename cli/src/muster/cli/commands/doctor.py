@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import typer
 
 from muster.cli import output
-from muster.cli.checkup.finding import Finding, Severity, problem
+from muster.cli.checkup.finding import Finding, Severity, problem, refused
 from muster.cli.checkup.jobs import jobs
 from muster.cli.checkup.machine import machine
 from muster.cli.checkup.server import server
@@ -63,7 +63,7 @@ async def _look(session: Session) -> list[Finding]:
     try:
         findings += [finding async for finding in _over_nats(found)]
     except MusterError as error:
-        findings.append(problem("server.unreachable", why=error))
+        findings.append(refused("server.unreachable", error))
     return findings
 
 
