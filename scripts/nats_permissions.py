@@ -44,6 +44,7 @@ READS: dict[Owner, tuple[Stream, ...]] = {
     Owner.ADMISSION: (Stream.ANSWERS,),
     Owner.GATEWAY: (Stream.ANSWERS, Stream.STATUS, Stream.PARKED),
 }
+COUNTS: dict[Owner, tuple[Stream, ...]] = {Owner.GATEWAY: tuple(Stream)}  # how full they are
 PURGES: dict[Owner, tuple[Stream, ...]] = {Owner.GATEWAY: (Stream.EVENTS,)}  # after `archived`
 
 
@@ -102,6 +103,7 @@ def publishes(owner: Owner) -> Iterable[str]:
     yield "$JS.API.INFO"
     for stream in (Stream.EVENTS, *READS.get(owner, ())):
         yield from reading(stream)
+    yield from (f"$JS.API.STREAM.INFO.{stream}" for stream in COUNTS.get(owner, ()))
     yield from consuming(owner)
 
 

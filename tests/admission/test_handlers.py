@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from muster.admission.handlers import Handlers
-from muster.bus import Trigger
+from muster.bus import Room, Trigger
 from muster.contracts import subjects
 from muster.contracts.requests import Answer, job_id, request_type
 from muster.domain import facts as f
@@ -61,6 +61,9 @@ class Bench:
 
     async def waiting(self, consumer: Any) -> int:
         return 0
+
+    async def room(self) -> tuple[Room, ...]:
+        return ()
 
     async def serve(self, responder: Any) -> None: ...
 

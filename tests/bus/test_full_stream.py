@@ -8,6 +8,8 @@ from dataclasses import replace
 import pytest
 from nats.aio.client import Client
 
+from muster.bus import ACCOUNT
+from muster.bus.faststream import FastStreamBus
 from muster.bus.provision import provision
 from muster.bus.publishing import publish_stored
 from muster.bus.topology import STREAMS, Stream
@@ -55,6 +57,21 @@ async def test_there_is_room_again_when_somebody_makes_it(connection: Client) ->
     wide = [replace(s, max_bytes=10 * ROOM) if s.name is Stream.REQUESTS else s for s in STREAMS]
     await provision(connection, streams=wide)
     await publish_stored(connection, "requests.acme.last", BODY, id="last", patience=5)
+
+
+@pytest.mark.case("BUS-11")
+async def test_how_full_the_streams_are_is_known_to_the_bus(connection: Client) -> None:
+    bus = FastStreamBus(connection)
+    assert [room.name for room in await bus.room()] == [ACCOUNT]
+    taken = await filled(connection)
+    found = {room.name: room for room in await bus.room()}
+    assert set(found) == {*(str(spec.name) for spec in STREAMS), ACCOUNT}
+    requests = found[Stream.REQUESTS]
+    assert (requests.messages, requests.limit) == (len(taken), ROOM)
+    assert requests.full is not None
+    assert 0.9 < requests.full <= 1
+    assert found[Stream.EVENTS].full is None
+    assert found[ACCOUNT].bytes >= requests.bytes
 
 
 @pytest.mark.sibling_of("BUS-11")

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from muster.bus import ACCOUNT, Room
 from muster.domain.errors import Temporary
 from muster.gateway.readiness import NotReady
 from muster.gateway.settings import GatewaySettings
@@ -167,6 +168,22 @@ async def test_metrics_count_jobs_gpus_and_answers(gateway: Gateway, world: Worl
     assert requests["jobs", "200"] == 1
     assert requests["job", "200"] == 1
     assert requests["other", "404"] == 1
+
+
+@pytest.mark.case("BUS-11")
+async def test_how_full_a_stream_is_is_counted(gateway: Gateway) -> None:
+    gateway.bus.rooms = (
+        Room("REQUESTS", 3, 700, 1000),
+        Room("EVENTS", 5, 400),
+        Room(ACCOUNT, 8, 9),
+    )
+    found = await metrics(gateway)
+    assert found["muster_stream_full_ratio", ("REQUESTS",)] == 0.7
+    assert ("muster_stream_full_ratio", ("EVENTS",)) not in found
+    assert found["muster_stream_bytes", ("EVENTS",)] == 400
+    assert found["muster_stream_messages", (ACCOUNT,)] == 8
+    gateway.bus.rooms = None
+    assert not [name for name, _ in await metrics(gateway) if name.startswith("muster_stream")]
 
 
 async def test_what_nobody_can_say_is_left_out(

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from muster.bus import NobodyAnswers, Responder, Trigger
+from muster.bus import NobodyAnswers, Responder, Room, Trigger
 from muster.bus.topology import Consumer
 from muster.contracts.requests import Answer
 from muster.domain.edges import Owner
-from muster.domain.errors import Permanent
+from muster.domain.errors import Permanent, Temporary
 from muster.domain.state import JobState
 from muster.gateway.follow import Follow
 from muster.gateway.handlers import Handlers
@@ -39,6 +39,7 @@ class QuietBus:
 
     behind: int | None = 0
     answer_with: bytes | Exception | None = None
+    rooms: tuple[Room, ...] | None = ()
     asked: list[tuple[str, bytes]] = field(default_factory=list)
 
     async def consume(self, subscription: object) -> None:
@@ -54,6 +55,11 @@ class QuietBus:
         if self.behind is None:
             raise Permanent(f"there is no consumer {consumer.durable}")
         return self.behind
+
+    async def room(self) -> tuple[Room, ...]:
+        if self.rooms is None:
+            raise Temporary("the server is away")
+        return self.rooms
 
     async def serve(self, responder: Responder) -> None:
         raise TypeError("not here")

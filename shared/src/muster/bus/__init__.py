@@ -63,6 +63,23 @@ class Question:
     headers: tuple[tuple[str, str], ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How full something is. name: of a stream, or ACCOUNT for all of them. limit: 0 = none."""
+
+    name: str
+    messages: int
+    bytes: int
+    limit: int = 0
+
+    @property
+    def full(self) -> float | None:
+        """The part of its room that is used; None where there is no limit."""
+        return self.bytes / self.limit if self.limit > 0 else None
+
+
+ACCOUNT = "account"
+
 Answerer = Callable[[Question], Awaitable[bytes]]
 """Temporary = not now, ask again; Permanent = refused; anything else is a fault, and refused."""
 
@@ -103,6 +120,10 @@ class Bus(Protocol):
 
         Raises Permanent when the server has no such consumer, Temporary when nobody can say.
         """
+        ...
+
+    async def room(self) -> tuple[Room, ...]:
+        """Return how full each stream is, and the account. Raises Temporary when nobody can say."""
         ...
 
     async def serve(self, responder: Responder) -> None:

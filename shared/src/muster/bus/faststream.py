@@ -16,7 +16,7 @@ from faststream.nats.subscriber.usecases import CoreSubscriber
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
 
-from muster.bus import Responder, Subscription, asking
+from muster.bus import Responder, Room, Subscription, asking
 from muster.bus.answering import Answering
 from muster.bus.api import NOT_FOUND, Refused, call
 from muster.bus.delivery import Deliveries
@@ -24,6 +24,7 @@ from muster.bus.metrics import DROPPED
 from muster.bus.provision_configs import REPLAYS_IN_FLIGHT
 from muster.bus.publishing import publish_stored
 from muster.bus.retries import Retries
+from muster.bus.rooms import rooms
 from muster.bus.subscribers import BoundedSubscriber, SharedBroker
 from muster.bus.topology import Consumer, Stream
 from muster.contracts import subjects
@@ -116,6 +117,10 @@ class FastStreamBus:
                 raise Permanent(f"there is no consumer {consumer.durable}") from refused
             raise Temporary(f"consumer {consumer.durable}: {refused}") from refused
         return int(answer["num_pending"]) + int(answer["num_ack_pending"])
+
+    async def room(self) -> tuple[Room, ...]:
+        """See the port."""
+        return await rooms(self._connection)
 
     async def serve(self, responder: Responder) -> None:
         """See the port."""

@@ -9,7 +9,15 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import replace
 
-from muster.bus import NobodyAnswers, Question, Responder, Subscription, Trigger
+from muster.bus import (
+    ACCOUNT,
+    NobodyAnswers,
+    Question,
+    Responder,
+    Room,
+    Subscription,
+    Trigger,
+)
 from muster.bus.topology import Consumer, Stream
 from muster.contracts import subjects
 from muster.contracts.alarms import Alarm
@@ -105,6 +113,11 @@ class MemoryBus:
             if not life.dead and matches(subject, responder.desk.subjects)
         ]
 
+    def room(self) -> tuple[Room, ...]:
+        """Return how much the log holds."""
+        bodies = [len(entry.body) for entry in self._store.entries]
+        return tuple(Room(name, len(bodies), sum(bodies)) for name in (Stream.EVENTS, ACCOUNT))
+
     def ring(self, alarm: Alarm) -> None:
         """Deliver an alarm to its owner's consumer, once more."""
         self._messages[Stream.TIMERS] += 1
@@ -173,6 +186,11 @@ class ProcessBus:
         if durable is None:
             raise Permanent(f"there is no consumer {consumer.durable}")
         return len(durable.open)
+
+    async def room(self) -> tuple[Room, ...]:
+        """See the port; the memory of a world has no limit."""
+        await self._hooks.before("room")
+        return self._bus.room()
 
     async def serve(self, responder: Responder) -> None:
         """Not for services: a world reads `Service.responders`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
-from typing import Any
+from typing import Any, TypeVar
 
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse, Response
@@ -16,6 +16,8 @@ from muster.gateway.http.surface import Surface
 from muster.gateway.readiness import Check, tried
 
 CHECK_S = 2.0
+
+T = TypeVar("T")
 
 
 def router(surface: Surface) -> APIRouter:
@@ -39,10 +41,13 @@ def router(surface: Surface) -> APIRouter:
     @routes.get("/metrics", name="metrics")
     async def metrics() -> Response:
         """Prometheus' text format."""
-        waiting, end = await asyncio.gather(
-            _known(surface.bus.waiting(topology.GATEWAY_ARCHIVE)), _known(surface.readiness.end())
+        waiting, end, rooms = await asyncio.gather(
+            _known(surface.bus.waiting(topology.GATEWAY_ARCHIVE)),
+            _known(surface.readiness.end()),
+            _known(surface.bus.room()),
         )
-        return Response(surface.metrics.text(waiting, end), media_type=CONTENT_TYPE_LATEST)
+        text = surface.metrics.text(waiting, end, rooms or ())
+        return Response(text, media_type=CONTENT_TYPE_LATEST)
 
     return routes
 
@@ -54,7 +59,7 @@ async def _in_time(name: str, check: Awaitable[Check]) -> Check:
         return Check(name, f"no answer within {CHECK_S:g} s")
 
 
-async def _known(asked: Awaitable[int]) -> int | None:
+async def _known(asked: Awaitable[T]) -> T | None:
     try:
         return await asyncio.wait_for(asked, CHECK_S)
     except (MusterError, TimeoutError):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter as Tally
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from muster.bus import Room
 from muster.gateway.hub import Hub
 from muster.gateway.reading import Reading
 
@@ -37,10 +38,11 @@ class Metrics:
             registry=self._registry,
         )
 
-    def text(self, waiting: int | None, end: int | None) -> bytes:
+    def text(self, waiting: int | None, end: int | None, rooms: Sequence[Room] = ()) -> bytes:
         """Return everything. waiting: unarchived messages; end: of the log; None = unknown now."""
         now = CollectorRegistry()
         now.register(_Asked(waiting, end))
+        now.register(_Rooms(rooms))
         return generate_latest(REGISTRY) + generate_latest(self._registry) + generate_latest(now)
 
 
@@ -101,6 +103,32 @@ class _Asked(Collector):
             yield _gauge("muster_gateway_archive_waiting", help_text, self._waiting)
         if self._end is not None:
             yield _gauge("muster_log_end", "Last sequence of the log", self._end)
+
+
+class _Rooms(Collector):
+    """How full the streams are: those that refuse what is new when they are full, above all."""
+
+    def __init__(self, rooms: Sequence[Room]) -> None:
+        self._rooms = rooms
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """See prometheus_client."""
+        ratio = "Part of its room that a stream, or the account, uses; 0.7 is an alarm"
+        families = (
+            (_labelled("muster_stream_messages", "Messages that a stream holds"), "messages"),
+            (_labelled("muster_stream_bytes", "Bytes that a stream holds"), "bytes"),
+            (_labelled("muster_stream_full_ratio", ratio), "full"),
+        )
+        for family, field in families:
+            for room in self._rooms:
+                value = getattr(room, field)
+                if value is not None:
+                    family.add_metric((room.name,), value)
+            yield family
+
+
+def _labelled(name: str, help_text: str) -> GaugeMetricFamily:
+    return GaugeMetricFamily(name, help_text, labels=["stream"])
 
 
 def _gauge(name: str, help_text: str, value: float) -> GaugeMetricFamily:
