@@ -11,9 +11,8 @@ from functools import partial
 import pytest
 import sqlalchemy as sa
 from pydantic import SecretStr
-from sqlalchemy import Engine
-from sqlalchemy.pool import StaticPool
 
+from muster.cli.simulation.services import in_memory
 from muster.contracts.events import job_event
 from muster.domain import facts as f
 from muster.domain.evolve import evolve
@@ -133,12 +132,6 @@ class GatedChannel:
 
     async def close(self) -> None:
         return None
-
-
-def in_memory() -> Engine:
-    return sa.create_engine(
-        "sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False}
-    )
 
 
 @dataclass

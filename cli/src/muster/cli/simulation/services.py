@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sqlalchemy as sa
+from sqlalchemy.pool import StaticPool
+
 from muster.admission import service as admission
 from muster.cli.simulation.backend import SimBackend
 from muster.executor import service as executor
@@ -35,8 +38,18 @@ def service_plans(cluster: SimCluster, time: VirtualTime, replicas: int = 1) -> 
         ServicePlan("admission", lambda runtime, hooks: admission.build(runtime), replicas),
         ServicePlan("requeue", lambda runtime, hooks: requeue.build(runtime), replicas),
         ServicePlan(
-            "fault-tolerance", lambda runtime, hooks: fault_tolerance.build(runtime), replicas
+            "fault-tolerance",
+            lambda runtime, hooks: fault_tolerance.build(runtime),
+            replicas,
+            in_memory,
         ),
         ServicePlan("executor", build_executor),
         ServicePlan("scheduler", build_scheduler, replicas),
     ]
+
+
+def in_memory() -> sa.Engine:
+    """Return an empty database that lives as long as its world, shared by a service's replicas."""
+    return sa.create_engine(
+        "sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False}
+    )

@@ -2,25 +2,55 @@
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
+
+import sqlalchemy as sa
+
 from muster.domain.edges import Owner
 from muster.fault_tolerance.handlers import Handlers
 from muster.fault_tolerance.settings import FaultToleranceSettings
 from muster.fault_tolerance.stream import subscriptions
+from muster.runtime.database import Database, migrate
 from muster.runtime.journal import Journal
 from muster.runtime.process import run
 from muster.runtime.service import Loop, Runtime, Service
+
+MIGRATIONS = Path(__file__).parent / "migrations"
 
 
 def build(runtime: Runtime, settings: FaultToleranceSettings | None = None) -> Service:
     """Put fault tolerance together over a runtime."""
     settings = settings or FaultToleranceSettings()
     journal = Journal(Owner.FAULT_TOLERANCE, runtime.log, runtime.clock, runtime.ids)
+    url = settings.database_url.get_secret_value() if settings.database_url else None
+    database = runtime.database(Owner.FAULT_TOLERANCE, url)
     handlers = Handlers(journal)
     return Service(
         owner=Owner.FAULT_TOLERANCE,
         subscriptions=subscriptions(handlers),
         loops=(Loop("deadlines", handlers.deadlines.step, settings.sweep_s),),
+        start=partial(_start, database),
+        stop=partial(_stop, database),
+        ready=partial(_ready, database),
     )
+
+
+async def _start(database: Database) -> None:
+    await database.run(_migrate)
+
+
+def _migrate(connection: sa.Connection) -> None:
+    # migrations open a transaction of their own; `run` lends its thread, and a world its gate
+    migrate(connection.engine, MIGRATIONS, Owner.FAULT_TOLERANCE.value)
+
+
+async def _stop(database: Database) -> None:
+    database.close()
+
+
+async def _ready(database: Database) -> None:
+    await database.run(lambda connection: connection.execute(sa.text("SELECT 1")))
 
 
 def main() -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
 class FaultToleranceSettings(BaseSettings):
-    """sweep_s: seconds between two looks at the index of deadlines."""
+    """sweep_s: seconds between two looks at the index of deadlines.
+
+    database_url: SQLAlchemy URL; none = the runtime's.
+    """
 
     model_config = SettingsConfigDict(
         env_prefix="MUSTER_FAULT_TOLERANCE_", extra="forbid", frozen=True
     )
 
     sweep_s: float = Field(default=1.0, gt=0, le=60)
+    database_url: SecretStr | None = None

@@ -1,0 +1,1 @@
+"""The history of the fault tolerance's tables, run by the runtime's migration helper at start."""

@@ -1,0 +1,1 @@
+"""One module a step, oldest first; widen first, narrow a release later."""
