@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
@@ -10,6 +12,7 @@ class FaultToleranceSettings(BaseSettings):
     """sweep_s: seconds between two looks at the index of deadlines.
 
     database_url: SQLAlchemy URL; none = the runtime's.
+    rules_dir: folder of a site's own rules of failures, read again whenever a file in it changes.
     """
 
     model_config = SettingsConfigDict(
@@ -18,3 +21,4 @@ class FaultToleranceSettings(BaseSettings):
 
     sweep_s: float = Field(default=1.0, gt=0, le=60)
     database_url: SecretStr | None = None
+    rules_dir: Path | None = None

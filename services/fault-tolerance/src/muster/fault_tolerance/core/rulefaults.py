@@ -9,6 +9,10 @@ FAULTS: dict[str, tuple[str, str]] = {
         "cannot be read ({detail}): write YAML in UTF-8",
         "无法读取（{detail}）：请使用 UTF-8 编码的 YAML",
     ),
+    "off": (
+        "switches off a rule that is not shipped: name one of `muster diagnose --rules`",
+        "关闭的规则并不存在：请使用 `muster diagnose --rules` 列出的标识",
+    ),
     "shape": (
         "must be a mapping with a list of rules: write `rules:` and below it `- id: ...`",
         "须为含规则列表的映射：请写 `rules:`，其下为 `- id: ...`",

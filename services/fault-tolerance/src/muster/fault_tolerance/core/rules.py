@@ -32,6 +32,15 @@ class Role(StrEnum):
     TEARDOWN = "teardown"
 
 
+_READS = {
+    Scope.POD: {Scope.POD, Scope.EVENT},
+    Scope.NODE: {Scope.NODE, Scope.EVENT},
+    Scope.EVENT: {Scope.EVENT, Scope.POD, Scope.NODE},
+}
+"""Rules of which scopes read a text, where more than those of its own: a cluster says the same of a
+pod in its status and in an event, and of a node in a condition and in an event."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """One rule. what: what it means, in words; its field is not used.
@@ -105,7 +114,10 @@ class Rulebook:
 
     def __post_init__(self) -> None:
         """Sort the rules by scope and literal."""
-        shelves = {scope: _shelf(r for r in self.rules if r.scope is scope) for scope in Scope}
+        shelves = {
+            scope: _shelf(r for r in self.rules if r.scope in _READS.get(scope, {scope}))
+            for scope in Scope
+        }
         object.__setattr__(self, "_shelves", shelves)
 
     def rule(self, rule_id: str) -> Rule | None:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta, timezone
 _ISO = re.compile(
     r"""[\[(<]?(?P<y>20\d\d)[-/](?P<mo>\d\d)[-/](?P<d>\d\d)[T\s_]
     (?P<h>\d\d):(?P<mi>\d\d):(?P<s>\d\d)(?:[.,](?P<f>\d{1,9}))?
-    \s?(?P<z>Z|UTC|[+-]\d\d:?\d\d)?[\])>]?[\s:,|-]{0,4}(?:>>\s)?""",
+    \s?(?P<z>Z|UTC|[+-]\d\d:?\d\d)?[\])]?[\s:,|-]{0,4}(?:>>\s)?""",
     re.VERBOSE | re.ASCII,
 )
 _GLOG = re.compile(

@@ -1,0 +1,153 @@
+"""Reads the rules: those that come with Muster, and a site's own over them.
+
+`Rules.current()` is asked at every failure and looks whether the site's files have changed, so a
+rule is in force without a restart. A fault in them is told once, by log and metric; until it is
+mended the last good set decides. Called by the handlers and by `muster diagnose`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import structlog
+import yaml
+
+from muster.fault_tolerance import metrics
+from muster.fault_tolerance.core import ruleset
+from muster.fault_tolerance.core.rulefaults import Fault
+from muster.fault_tolerance.core.rules import Rule, Rulebook
+from muster.fault_tolerance.core.ruleset import Reading, Source
+
+VERSION = "1.0.0"
+"""Of the shipped rules. The first number tells that a rule means something else than before."""
+
+_log = structlog.get_logger(__name__)
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class InvalidRules(Exception):
+    """Rules that cannot be used. faults: every one of them."""
+
+    def __init__(self, faults: Iterable[Fault]) -> None:
+        """Keep the faults; the text names them all in English."""
+        self.faults = tuple(faults)
+        super().__init__("\n".join(fault.text() for fault in self.faults))
+
+
+@dataclass(frozen=True, slots=True)
+class _Texts:
+    """The files of a folder, by name."""
+
+    files: Mapping[str, str]
+
+    def digest(self) -> str:
+        """Name the content; the order of files does not matter."""
+        whole = "\0".join(f"{name}\0{self.files[name]}" for name in sorted(self.files))
+        return hashlib.blake2s(whole.encode(), digest_size=4).hexdigest()
+
+
+def shipped() -> Rulebook:
+    """Return the rules that come with Muster. Raises InvalidRules for a broken installation."""
+    return Rulebook(f"{VERSION}+{_shipped_texts().digest()}", tuple(_shipped().values()))
+
+
+def with_site(folder: Path) -> Rulebook:
+    """Return the shipped rules with those of a site's folder. Raises InvalidRules."""
+    texts = _Texts(_read_folder(folder))
+    reading = _checked(texts.files)
+    unknown = reading.off - _shipped().keys()
+    if unknown:
+        raise InvalidRules(Fault("off", str(folder), name, "off") for name in sorted(unknown))
+    version = f"{VERSION}+{_shipped_texts().digest()}.{texts.digest()}"
+    return ruleset.book(_shipped(), reading, version)
+
+
+class Rules:
+    """The rules in force. site: folder of a site's own, or None."""
+
+    def __init__(self, site: Path | None = None) -> None:
+        """Read nothing yet."""
+        self._site = site
+        self._seen: object = None
+        self._book: Rulebook | None = None
+
+    def current(self) -> Rulebook:
+        """Return the rules in force now. Never fails for what a site has written."""
+        seen = _signature(self._site) if self._site else ()
+        if self._book is None or seen != self._seen:
+            self._book, self._seen = self._read(), seen
+        return self._book
+
+    def _read(self) -> Rulebook:
+        faults: tuple[Fault, ...] = ()
+        book = self._book or shipped()
+        if self._site is not None:
+            try:
+                book = with_site(self._site)
+            except InvalidRules as error:
+                faults = error.faults
+                _tell(self._site, faults, book.version)
+        shadow = sum(rule.shadow for rule in book.rules)
+        metrics.show_rules(len(book.rules) - shadow, shadow, len(faults))
+        return book
+
+
+def _tell(folder: Path, faults: Iterable[Fault], kept: str) -> None:
+    told = [fault.text() for fault in faults]
+    _log.error("the site's rules have faults; the last good set decides", folder=str(folder),
+               faults=told, rules=kept)  # fmt: skip
+
+
+def _signature(folder: Path) -> tuple[tuple[str, int, int], ...]:
+    """Return what changes when a file of the folder does."""
+    try:
+        seen = [(path.name, path.stat()) for path in folder.glob("*.yaml")]
+    except OSError:
+        return (("", -1, -1),)
+    return tuple(sorted((name, stat.st_mtime_ns, stat.st_size) for name, stat in seen))
+
+
+def _read_folder(folder: Path) -> dict[str, str]:
+    if not folder.is_dir():
+        raise InvalidRules([Fault("file", str(folder), "-", "-", "no such folder")])
+    texts: dict[str, str] = {}
+    for path in sorted(folder.glob("*.yaml")):
+        try:
+            texts[path.name] = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InvalidRules([Fault("file", path.name, "-", "-", str(error))]) from error
+    return texts
+
+
+def _checked(texts: Mapping[str, str]) -> Reading:
+    reading = ruleset.read(_parsed(name, text) for name, text in texts.items())
+    if reading.faults:
+        raise InvalidRules(reading.faults)
+    return reading
+
+
+def _parsed(name: str, text: str) -> Source:
+    try:
+        return Source(name, yaml.load(text, Loader=_Loader))
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        why = " ".join(str(error).split())
+        raise InvalidRules([Fault("file", name, "-", "-", why)]) from error
+
+
+@cache
+def _shipped_texts() -> _Texts:
+    folder = files("muster.fault_tolerance") / "rules"
+    found = (item for item in folder.iterdir() if item.name.endswith(".yaml"))
+    return _Texts({item.name: item.read_text(encoding="utf-8") for item in found})
+
+
+@cache
+def _shipped() -> Mapping[str, Rule]:
+    """Read the shipped rules once in the life of a process: they do not change."""
+    return _checked(_shipped_texts().files).rules
