@@ -22,7 +22,12 @@ STOPPED = 143
 KILLED = 137
 
 SETTINGS = ExecutorSettings(
-    watch_s=0.02, nodes_s=2, sweep_s=30, publish_logs=False, cluster="simulated"
+    watch_s=0.02,
+    nodes_s=2,
+    sweep_s=30,
+    publish_logs=False,
+    collect_metrics=False,
+    cluster="simulated",
 )
 """Nothing is lost on one machine, so what sweeps would find is told by events and changes."""
 
@@ -77,6 +82,10 @@ class InstantBackend:
         self._workers[key] = seen
         self._changed.add(key.job)
         self._news.set()
+
+    async def serves(self, key: WorkerKey, port: int) -> str | None:
+        """See the port; nobody listens here."""
+        return None
 
     def log_path(self, key: WorkerKey) -> str | None:
         """See the port: there is no output."""

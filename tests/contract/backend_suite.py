@@ -192,6 +192,7 @@ class BackendSuite:
         await backend.signal(unknown, DEADLINE)
         await backend.kill(unknown)
         await backend.forget(unknown)
+        assert await backend.serves(unknown[0], 80) is None
         assert list(await backend.observe()) == []
 
     async def test_a_new_executor_adopts_what_runs(

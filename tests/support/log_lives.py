@@ -14,7 +14,7 @@ from muster.domain.auto_queue import AutoQueueSpec
 from muster.domain.demand import ResourceClass
 from muster.domain.edges import Owner
 from muster.domain.pools import PoolFact, PoolSummary, RoundDecided
-from muster.domain.spec import JobSpec, ResourceSpec
+from muster.domain.spec import JobSpec, MetricsSpec, ResourceSpec
 from muster.domain.stock import StockChanged, item_name
 from muster.domain.tenants import BlocklistSet, SpotSet
 from muster.log import Basis, EventLog, Recorded
@@ -77,6 +77,7 @@ class Lives:
         labels: dict[str, str] | None = None,
         gpus: int = 8,
         resource: ResourceSpec | None = None,
+        metrics: MetricsSpec | None = None,
     ) -> Recorded:
         """A job that was just told of."""
         spec = JobSpec(
@@ -87,6 +88,7 @@ class Lives:
             or ResourceSpec(type=ResourceClass.SPOT, pool=pool, replicas=2, gpus_per_replica=gpus),
             auto_queue=AutoQueueSpec(enabled=True, max_queue_hours=2, max_requeues=1),
             labels=labels or {},
+            metrics=metrics,
         )
         fact = f.Submitted(
             tenant=tenant,

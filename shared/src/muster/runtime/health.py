@@ -15,15 +15,20 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 CHECK_S = 3.0
 
 Check = Callable[[], Awaitable[None]]
+Page = Callable[[], bytes]
+NO_PAGES: Mapping[str, Page] = {}
 
 _REASONS = {200: "OK", 404: "Not Found", 405: "Method Not Allowed", 503: "Service Unavailable"}
 
 
 class HealthServer:
-    """A few fixed GET pages; not a web framework's job. checks: name -> raises when not ready."""
+    """A few fixed GET pages; not a web framework's job. checks: name -> raises when not ready.
 
-    def __init__(self, checks: Mapping[str, Check]) -> None:
-        self._checks = checks
+    pages: path -> metrics that are not this process's own, as a job's are.
+    """
+
+    def __init__(self, checks: Mapping[str, Check], pages: Mapping[str, Page] = NO_PAGES) -> None:
+        self._checks, self._pages = checks, pages
         self._server: asyncio.Server | None = None
 
     async def start(self, host: str, port: int) -> int:
@@ -62,6 +67,8 @@ class HealthServer:
                 return await self._ready()
             case "/metrics":
                 return 200, CONTENT_TYPE_LATEST, generate_latest()
+            case path if path in self._pages:
+                return 200, CONTENT_TYPE_LATEST, self._pages[path]()
             case _:
                 return 404, "text/plain", b"try /healthz, /readyz or /metrics\n"
 

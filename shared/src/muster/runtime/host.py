@@ -139,7 +139,8 @@ class Host:
         if self._settings.http_port is None:
             return
         checks = {r.service.owner.value: partial(_check, r) for r in self._running}
-        self._health = HealthServer(checks)
+        pages = {path: page for r in self._running for path, page in r.service.pages.items()}
+        self._health = HealthServer(checks, pages)
         self.http_port = await self._health.start(
             self._settings.http_host, self._settings.http_port
         )

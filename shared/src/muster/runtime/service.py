@@ -6,7 +6,7 @@ is built by its `build(runtime)` and knows nothing of either.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -43,7 +43,10 @@ async def _nothing() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A service, ready to run. ready: raises with the reason while it cannot do its work."""
+    """A service, ready to run. ready: raises with the reason while it cannot do its work.
+
+    pages: further pages of metrics by their path, beside `/metrics` of the whole process.
+    """
 
     owner: Owner
     subscriptions: tuple[Subscription, ...] = ()
@@ -52,6 +55,7 @@ class Service:
     start: Callable[[], Awaitable[None]] = field(default=_nothing)
     stop: Callable[[], Awaitable[None]] = field(default=_nothing)
     ready: Callable[[], Awaitable[None]] = field(default=_nothing)
+    pages: Mapping[str, Callable[[], bytes]] = field(default_factory=dict)
 
 
 T = TypeVar("T")

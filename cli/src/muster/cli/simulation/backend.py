@@ -125,6 +125,10 @@ class SimBackend:
         if fault is LogFault.UNKNOWN_STORED:
             raise Temporary("the cluster did not answer", delay=1.0)
 
+    async def serves(self, key: WorkerKey, port: int) -> str | None:
+        """See the port; nobody listens here."""
+        return None
+
     def log_path(self, key: WorkerKey) -> str | None:
         """See the port: pretended workers print nothing."""
         return None

@@ -21,7 +21,12 @@ from muster.testing.virtual_time import VirtualTime
 
 SCHEDULER = SchedulerSettings(turn_s=0.5, gather_s=0, checkpoint_s=0)
 EXECUTOR = ExecutorSettings(
-    publish_logs=False, watch_progress=False, watch_s=1.0, sweep_s=5.0, nodes_s=5.0
+    publish_logs=False,
+    watch_progress=False,
+    collect_metrics=False,
+    watch_s=1.0,
+    sweep_s=5.0,
+    nodes_s=5.0,
 )
 
 

@@ -8,6 +8,7 @@ from muster.domain.edges import Owner
 from muster.executor.backends import Backend
 from muster.executor.backends.local.backend import LocalBackend
 from muster.executor.handlers import Handlers
+from muster.executor.job_metrics import JobMetrics
 from muster.executor.launches import Launches
 from muster.executor.output import Output
 from muster.executor.resuming import Resuming
@@ -28,15 +29,18 @@ def build(
         backend = LocalBackend(folder, settings.nodes_file, workdir=settings.workdir)
     journal = Journal(Owner.EXECUTOR, runtime.log, runtime.clock, runtime.ids)
     handlers = Handlers(journal, backend, Launches(runtime.state_dir), settings)
+    metrics = JobMetrics(backend, handlers, settings)
     return Service(
         owner=Owner.EXECUTOR,
         subscriptions=subscriptions(handlers),
         loops=(
             *_loops(handlers, Output(runtime.bus, backend, handlers.watch), settings),
+            *_metrics(metrics, settings),
             *_progress(Resuming(journal, backend, handlers, settings.settle_s), settings),
         ),
         start=partial(_start, backend, handlers),
         ready=handlers.holder.require,
+        pages={"/metrics/jobs": metrics.page} if settings.collect_metrics else {},
     )
 
 
@@ -62,6 +66,10 @@ def _progress(resuming: Resuming, settings: ExecutorSettings) -> list[Loop]:
     if not settings.watch_progress:
         return []
     return [Loop("progress", resuming.step, settings.progress_s)]
+
+
+def _metrics(metrics: JobMetrics, settings: ExecutorSettings) -> list[Loop]:
+    return [Loop("metrics", metrics.step, settings.metrics_s)] if settings.collect_metrics else []
 
 
 def main() -> None:

@@ -15,7 +15,8 @@ class ExecutorSettings(BaseSettings):
     long after the deadline of a reclaim notice a node that is still there takes new work again.
     watch_progress: read workers' output for checkpoints and steps, every progress_s. settle_s: how
     long after its first step a training that runs again may be silent of a loaded checkpoint before
-    its progress is called lost.
+    its progress is called lost. collect_metrics: ask workers for their jobs' own metrics, every
+    metrics_s; metrics_series: of one worker, metrics_total: of all; who has more is left out.
     """
 
     model_config = SettingsConfigDict(env_prefix="MUSTER_EXECUTOR_", extra="forbid", frozen=True)
@@ -34,3 +35,7 @@ class ExecutorSettings(BaseSettings):
     watch_progress: bool = True
     progress_s: float = Field(default=1.0, gt=0)
     settle_s: float = Field(default=10.0, ge=0)
+    collect_metrics: bool = True
+    metrics_s: float = Field(default=15.0, gt=0)
+    metrics_series: int = Field(default=1000, ge=1)
+    metrics_total: int = Field(default=100_000, ge=1)

@@ -142,6 +142,13 @@ class Backend(Protocol):
         """Return where a worker's output is, or was, of whatever attempt; None if not in a file."""
         ...
 
+    async def serves(self, key: WorkerKey, port: int) -> str | None:
+        """Return where this worker, and nobody else, answers HTTP on a port: `http://host:port`.
+
+        None while it does not, or while nobody can say whose the port is.
+        """
+        ...
+
     def changes(self) -> AsyncIterator[frozenset[str]]:
         """Yield the ids of jobs one of whose workers changed; may repeat, may come late.
 

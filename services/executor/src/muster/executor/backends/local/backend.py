@@ -20,9 +20,10 @@ from muster.executor.backends import Launch, NodeFacts, Observed, WorkerKey
 from muster.executor.backends.local import keeper
 from muster.executor.backends.local.census import Census, Entry
 from muster.executor.backends.local.launching import Launching, Ledger
+from muster.executor.backends.local.listening import serves
 from muster.executor.backends.local.nodes import NodeConfig, NodesFile, default_nodes
 from muster.executor.backends.local.placement import LOOPBACK
-from muster.executor.backends.local.processes import end_remains
+from muster.executor.backends.local.processes import end_remains, remains
 from muster.executor.backends.local.records import Records, folder_name
 from muster.executor.backends.local.starting import start_keepers
 
@@ -86,6 +87,19 @@ class LocalBackend:
     def log_path(self, key: WorkerKey) -> str | None:
         """Return the worker's log file, there or not; it outlives the worker's record."""
         return str(self._records.log_of(key)) if folder_name(key) is not None else None
+
+    async def serves(self, key: WorkerKey, port: int) -> str | None:
+        """Return the address when a process of the worker listens there, by the system's word."""
+        return await self._run(lambda: self._serves(key, port))
+
+    def _serves(self, key: WorkerKey, port: int) -> str | None:
+        for entry in self._entries((key,)):
+            record = entry.record
+            if record is None or entry.ended:
+                continue
+            if serves(remains(record.worker, str(entry.folder.stop_file)), port):
+                return f"http://{LOOPBACK}:{port}"
+        return None
 
     async def changes(self) -> AsyncIterator[frozenset[str]]:
         """Look every `poll` seconds; raises what `observe` raises, then call it again."""
