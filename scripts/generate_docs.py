@@ -18,6 +18,7 @@ from muster.cli.simulation import auto_queue_page, scenario_table
 from muster.cli.simulation.sameness import FreshDecidesTheSame
 from muster.contracts.events import event_type
 from muster.contracts.evidence import EVIDENCE_QUESTIONS
+from muster.contracts.fault_questions import FAULT_QUESTIONS
 from muster.contracts.queries import QUERIES
 from muster.contracts.requests import REQUESTS, request_type
 from muster.contracts.subjects import CLOCK
@@ -212,6 +213,7 @@ def events() -> str:
     ]
     questions = [(f"`queries.<pool>.{k}`", _doc(x)) for k, x in QUERIES.items()]
     questions += [(f"`evidence.<pool>.{k}`", _doc(x)) for k, x in EVIDENCE_QUESTIONS.items()]
+    questions += [(f"`faults.<pool>.{k}`", _doc(x)) for k, x in FAULT_QUESTIONS.items()]
     head = ("subject", "type", "what it says")
     return _page(
         "Events and requests",

@@ -34,7 +34,7 @@ SAYS: dict[Owner, tuple[str, ...]] = {
     Owner.EXECUTOR: ("clusters.*.epoch", "pools.*.stock.*", "telemetry.>", "logs.>"),
     Owner.FAULT_TOLERANCE: ("incidents.>", "evidence.>"),
     Owner.NOTIFIER: ("notices.>",),
-    Owner.GATEWAY: ("requests.>", "queries.>"),
+    Owner.GATEWAY: ("requests.>", "queries.>", "faults.>"),
 }
 HEARS: dict[Owner, tuple[str, ...]] = {
     Owner.FAULT_TOLERANCE: ("telemetry.>", "logs.>"),

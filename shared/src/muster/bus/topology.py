@@ -207,5 +207,7 @@ SCHEDULER_QUERIES = Desk("scheduler-queries", Owner.SCHEDULER, (subjects.ALL_QUE
 
 EXECUTOR_EVIDENCE = Desk("executor-evidence", Owner.EXECUTOR, (subjects.ALL_EVIDENCE,))
 
-DESKS: tuple[Desk, ...] = (SCHEDULER_QUERIES, EXECUTOR_EVIDENCE)
+FAULT_QUESTIONS = Desk("fault-tolerance-questions", Owner.FAULT_TOLERANCE, (subjects.ALL_FAULTS,))
+
+DESKS: tuple[Desk, ...] = (SCHEDULER_QUERIES, EXECUTOR_EVIDENCE, FAULT_QUESTIONS)
 """Every desk there is."""

@@ -24,6 +24,7 @@ ALL_DECIDED = "pools.*.decided"
 ALL_REQUESTS = "requests.>"
 ALL_QUERIES = "queries.>"
 ALL_EVIDENCE = "evidence.>"
+ALL_FAULTS = "faults.>"
 ALL_STATUS = "status.>"
 ALL_LOGS = "logs.>"
 ALL_TELEMETRY = "telemetry.>"
@@ -151,6 +152,11 @@ def evidence_pattern(pool: str) -> str:
     return f"evidence.{token(pool)}.*"
 
 
+def fault_subject(pool: str, kind: str) -> str:
+    """Where fault tolerance is asked what it makes of a pool's jobs."""
+    return f"faults.{token(pool)}.{token(kind)}"
+
+
 def status_subject(tenant: str, job: str) -> str:
     """Where the current state of a job is kept."""
     return f"status.{token(tenant)}.{token(job)}"
@@ -234,6 +240,10 @@ class Address:
                 return cluster_key(self.names[0], self.event)
 
 
+_ASKED = {"queries": "query", "evidence": "evidence", "faults": "fault"}
+"""First token of a question's subject -> its kind."""
+
+
 def parse(subject: str) -> Address:
     """Read a subject. Raises BadSubject for any that Muster does not use."""
     match subject.split("."):
@@ -251,8 +261,6 @@ def parse(subject: str) -> Address:
             return Address("tenant", (token(tenant),), token(event))
         case ["requests", tenant, verb]:
             return Address("request", (token(tenant),), token(verb))
-        case ["queries", pool, kind]:
-            return Address("query", (token(pool),), token(kind))
-        case ["evidence", pool, kind]:
-            return Address("evidence", (token(pool),), token(kind))
+        case ["queries" | "evidence" | "faults" as asked, pool, kind]:
+            return Address(_ASKED[asked], (token(pool),), token(kind))
     raise BadSubject(f"no meaning for subject {subject!r}")

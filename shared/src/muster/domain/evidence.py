@@ -105,9 +105,10 @@ class WorkerSignals(Frozen):
     """Signs of life of one worker; None = nobody can say.
 
     cpu_s: CPU seconds of all its processes so far. state: R, S or D, as the kernel has it. stack:
-    digest of where its threads stand, looked at only when asked. gpu: share of the time that its
-    GPUs were busy, 0-1; gpu_watts: what they draw together. moved: bytes that it has read, written
-    or sent so far. printed: bytes of output.
+    digest of where its threads stand, looked at only when asked; standing: the same in words, some
+    hundred characters of it. gpu: share of the time that its GPUs were busy, 0-1; gpu_watts: what
+    they draw together. moved: bytes that it has read, written or sent so far, its output left out.
+    printed: bytes of output.
     """
 
     worker: str
@@ -118,6 +119,7 @@ class WorkerSignals(Frozen):
     cpu_s: float | None = None
     state: str | None = None
     stack: str | None = None
+    standing: str | None = None
     gpu: float | None = None
     gpu_watts: float | None = None
     moved: int | None = None

@@ -245,10 +245,19 @@ class QueueTimedOut(Fact):
 
 
 class HangSuspected(Fact):
-    """Evidence of a hang while only notices are wanted."""
+    """Evidence of a hang while only notices are wanted; once for each silence.
+
+    seconds: without progress. step, stage: where the attempt stands still, which names the silence.
+    worker: the one that stands out, if one does. attempt: None in events of a time without it.
+    """
 
     event: ClassVar[str] = "hang_suspected"
     evidence: tuple[str, ...]
+    attempt: int | None = None
+    step: int | None = None
+    stage: str = ""
+    seconds: int = 0
+    worker: str | None = None
 
 
 class Hung(Fact):

@@ -7,8 +7,13 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
+from muster.bus import Responder
+from muster.bus.topology import FAULT_QUESTIONS
 from muster.domain.edges import Owner
 from muster.fault_tolerance.handlers import Handlers
+from muster.fault_tolerance.hanging.answers import Answers
+from muster.fault_tolerance.hanging.asking import Asking
+from muster.fault_tolerance.hanging.watching import Watching
 from muster.fault_tolerance.settings import FaultToleranceSettings
 from muster.fault_tolerance.stream import subscriptions
 from muster.runtime.database import Database, migrate
@@ -26,10 +31,15 @@ def build(runtime: Runtime, settings: FaultToleranceSettings | None = None) -> S
     url = settings.database_url.get_secret_value() if settings.database_url else None
     database = runtime.database(Owner.FAULT_TOLERANCE, url)
     handlers = Handlers(journal)
+    watching = Watching(journal, Asking(runtime.bus), settings)
     return Service(
         owner=Owner.FAULT_TOLERANCE,
         subscriptions=subscriptions(handlers),
-        loops=(Loop("deadlines", handlers.deadlines.step, settings.sweep_s),),
+        responders=(Responder(FAULT_QUESTIONS, Answers(journal, watching).answer),),
+        loops=(
+            Loop("deadlines", handlers.deadlines.step, settings.sweep_s),
+            Loop("hangs", watching.step, settings.hang_poll_s),
+        ),
         start=partial(_start, database),
         stop=partial(_stop, database),
         ready=partial(_ready, database),

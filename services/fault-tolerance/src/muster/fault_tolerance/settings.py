@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from pydantic import Field, SecretStr
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import SettingsConfigDict
+
+from muster.fault_tolerance.hanging.settings import HangSettings
 
 
-class FaultToleranceSettings(BaseSettings):
-    """sweep_s: seconds between two looks at the index of deadlines.
+class FaultToleranceSettings(HangSettings):
+    """sweep_s: seconds between two looks at the index of deadlines. hang_*: see HangSettings.
 
     database_url: SQLAlchemy URL; none = the runtime's.
     rules_dir: folder of a site's own rules of failures, read again whenever a file in it changes.

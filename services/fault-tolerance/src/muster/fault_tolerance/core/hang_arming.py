@@ -1,0 +1,87 @@
+"""When nobody may be called hung, however still it is. Pure.
+
+Only an attempt that runs, by its own will, on nodes that are in order. Every reason has a code;
+people read the sentence.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from enum import StrEnum
+
+from muster.domain.nodes import NodeCondition, NodeState
+from muster.domain.phases import Phase
+from muster.domain.state import JobState
+
+
+class Unarmed(StrEnum):
+    """Why a job's silence is not judged."""
+
+    OFF = "off"
+    NOT_RUNNING = "not_running"
+    SLEEPS = "sleeps"
+    NODE = "node"
+    INCIDENT = "incident"
+    FROZEN = "frozen"
+    NO_SAMPLES = "no_samples"
+
+
+_SHELLS = {"sh", "bash", "/bin/sh", "/bin/bash", "-c", "-lc", "exec"}
+_FOR_EVER = ("inf", "infinity")
+
+SILENT_S = 60.0
+FROZEN_S = 600.0
+"""So long after many nodes fell silent nothing is judged."""
+SILENT_NODES, SILENT_SHARE = 5, 0.2
+
+
+def sleeps_on_purpose(command: Sequence[str]) -> bool:
+    """Tell whether a command only keeps its place, as that of a debugging job does."""
+    words = [word for part in command for word in part.split() if word not in _SHELLS]
+    return len(words) == 2 and words[0].endswith("sleep") and words[1] in _FOR_EVER
+
+
+def mass_silence(nodes: Iterable[NodeState], now: datetime) -> bool:
+    """Tell whether so many nodes of a pool fell silent together that it is rather our own ears."""
+    every = list(nodes)
+    lost = sorted(
+        (now - node.since).total_seconds() for node in every if node.condition is NodeCondition.LOST
+    )
+    lately = [age for age in lost if age < FROZEN_S]
+    least = min(SILENT_NODES, max(2, math.ceil(SILENT_SHARE * len(every))))
+    return any(b - a <= SILENT_S for a, b in zip(lately, lately[least - 1 :], strict=False))
+
+
+def unarmed(
+    state: JobState,
+    nodes: Mapping[str, NodeState],
+    *,
+    sleeps: bool,
+    incident: bool = False,
+    frozen: bool = False,
+) -> Unarmed | None:
+    """Return why the job is not watched, or None if it is.
+
+    nodes: those of its pool, by name. sleeps: its command only keeps its place. incident: one is
+    open that concerns it. frozen: so many nodes are silent that nothing destructive is done.
+    """
+    if state.demand.hang is None:
+        return Unarmed.OFF
+    if state.phase is not Phase.RUNNING or state.eviction is not None or state.signalled:
+        return Unarmed.NOT_RUNNING
+    if sleeps:
+        return Unarmed.SLEEPS
+    if frozen:
+        return Unarmed.FROZEN
+    if incident:
+        return Unarmed.INCIDENT
+    if any(not _in_order(nodes.get(name)) for name in state.held):
+        return Unarmed.NODE
+    return None
+
+
+def _in_order(node: NodeState | None) -> bool:
+    """A node that nobody knows is no reason; one that leaves, or is out, is."""
+    return node is None or (node.condition is NodeCondition.READY and not node.draining)

@@ -1,0 +1,1 @@
+"""Watching running jobs for hangs: asks the executor, lets `core.hang` judge, and records."""
