@@ -8,11 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from muster.domain.edges import Owner
-from muster.executor.backends import Launch, NodeFacts, Observed, WorkerKey, WorkerStatus
+from muster.domain.evidence import NodeLine
+from muster.executor.backends import (
+    Launch,
+    NodeFacts,
+    Observed,
+    Signs,
+    Words,
+    WorkerKey,
+    WorkerStatus,
+)
 from muster.executor.service import build
 from muster.executor.settings import ExecutorSettings
 from muster.runtime.process import run
@@ -87,9 +96,22 @@ class InstantBackend:
         """See the port; nobody listens here."""
         return None
 
-    def log_path(self, key: WorkerKey) -> str | None:
+    def output(self, key: WorkerKey) -> None:
         """See the port: there is no output."""
-        return None
+
+    async def words(self, keys: Sequence[WorkerKey]) -> Mapping[WorkerKey, Words]:
+        """See the port: nothing is worded."""
+        return {}
+
+    async def node_lines(
+        self, nodes: Sequence[str], since: datetime, until: datetime
+    ) -> Mapping[str, Sequence[NodeLine]]:
+        """See the port: nodes say nothing."""
+        return {}
+
+    async def signs(self, keys: Sequence[WorkerKey], *, stacks: bool) -> Mapping[WorkerKey, Signs]:
+        """See the port: nobody can say."""
+        return {}
 
     async def changes(self) -> AsyncIterator[frozenset[str]]:
         """See the port."""

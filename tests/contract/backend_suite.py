@@ -10,12 +10,12 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from muster.executor.backends import Backend, Launch, Observed, WorkerKey, WorkerStatus
+from muster.executor.backends import Backend, Launch, Observed, Signs, WorkerKey, WorkerStatus
 from tests.support.eventually import eventually
 
 DEADLINE = datetime(2031, 5, 6, 7, 8, 9, tzinfo=UTC)
@@ -44,6 +44,18 @@ class Cluster(ABC):
     @abstractmethod
     def ignores_stop(self) -> tuple[str, ...]:
         """A command that notes its run, and with its children goes on whatever it is told."""
+
+    @abstractmethod
+    def prints(self, text: str) -> tuple[str, ...]:
+        """A command that prints this, and a newline, and ends at once with 1."""
+
+    @abstractmethod
+    def works(self) -> tuple[str, ...]:
+        """A command that notes its run and then uses the processor without end."""
+
+    @abstractmethod
+    def say(self, text: str, at: datetime | None) -> None:
+        """Let the kernel of `node-1` say this at that moment."""
 
     @abstractmethod
     def runs(self, key: WorkerKey) -> int:
@@ -227,6 +239,73 @@ class BackendSuite:
         await backend.forget([ended.key, living.key])
         assert [each.key for each in await backend.observe()] == [living.key]
 
+    # --- evidence ---------------------------------------------------------------------------
+
+    async def test_keeps_what_a_worker_printed(self, backend: Backend, cluster: Cluster) -> None:
+        launch = worker(cluster.prints("one\ntwo"))
+        await backend.launch([launch])
+        await until(backend, launch.key, *ENDED)
+        output = backend.output(launch.key)
+        assert output is not None
+        assert (output.size(), output.read(0, 100)) == (8, b"one\ntwo\n")
+        assert (output.read(4, 2), output.read(8, 10), output.read(99, 1)) == (b"tw", b"", b"")
+
+    async def test_shows_what_is_printed_while_a_worker_runs_and_nothing_of_others(
+        self, backend: Backend, cluster: Cluster
+    ) -> None:
+        launch = worker(cluster.works())
+        await backend.launch([launch])
+        await eventually(lambda: cluster.runs(launch.key))
+        output = backend.output(launch.key)
+        assert output is None or output.read(0, 100) == b""
+        nobody = backend.output(WorkerKey("nobody", 1, "worker-0"))
+        assert nobody is None or nobody.size() == 0
+
+    async def test_tells_what_the_kernel_of_a_node_said_in_a_window(
+        self, backend: Backend, cluster: Cluster
+    ) -> None:
+        second = timedelta(seconds=1)
+        for at in (DEADLINE - 2 * second, DEADLINE, DEADLINE + second, DEADLINE + 2 * second):
+            cluster.say(f"NVRM: Xid at {at:%S}", at)
+        found = await backend.node_lines(["node-1", "node-9"], DEADLINE, DEADLINE + second)
+        assert [line.text for line in found["node-1"]] == ["NVRM: Xid at 09", "NVRM: Xid at 10"]
+        assert [line.at for line in found["node-1"]] == [DEADLINE, DEADLINE + second]
+        assert not found.get("node-9")
+
+    async def test_has_no_words_for_a_worker_that_ended_by_itself(
+        self, backend: Backend, cluster: Cluster
+    ) -> None:
+        launch = worker(cluster.exits(3))
+        await backend.launch([launch])
+        await until(backend, launch.key, *ENDED)
+        assert await backend.words([launch.key, WorkerKey("nobody", 1, "worker-0")]) == {}
+
+    async def test_shows_who_works_and_who_waits(self, backend: Backend, cluster: Cluster) -> None:
+        busy, idle = worker(cluster.works()), worker(cluster.ignores_stop(), index=1)
+        await backend.launch([busy, idle])
+        await eventually(lambda: cluster.runs(busy.key) and cluster.runs(idle.key))
+        before = await backend.signs([busy.key, idle.key], stacks=False)
+
+        async def more() -> bool:
+            now = await backend.signs([busy.key], stacks=False)
+            return _cpu(now[busy.key]) >= _cpu(before[busy.key]) + 0.2
+
+        await eventually(more)
+        after = await backend.signs([busy.key, idle.key], stacks=True)
+        assert _cpu(after[idle.key]) - _cpu(before[idle.key]) < 0.15
+        assert (after[busy.key].state, after[idle.key].state) == ("R", "S")
+        assert before[busy.key].stack is None
+        assert after[idle.key].stack is not None
+
+    async def test_shows_no_sign_of_life_of_the_dead_and_the_unknown(
+        self, backend: Backend, cluster: Cluster
+    ) -> None:
+        launch = worker(cluster.exits(0))
+        await backend.launch([launch])
+        await until(backend, launch.key, *ENDED)
+        unknown = WorkerKey("nobody", 1, "worker-0")
+        assert await backend.signs([launch.key, unknown], stacks=True) == {}
+
     async def test_yields_the_jobs_that_changed(self, backend: Backend, cluster: Cluster) -> None:
         launch = worker(cluster.stops_when_told(), job="first")
         await backend.launch([launch])
@@ -237,6 +316,11 @@ class BackendSuite:
         await first_with(changes, "second")
         await backend.kill([launch.key])
         await first_with(changes, "first")
+
+
+def _cpu(signs: Signs) -> float:
+    assert signs.cpu_s is not None
+    return signs.cpu_s
 
 
 async def first_with(changes: AsyncIterator[frozenset[str]], job: str) -> str:

@@ -13,13 +13,16 @@ from muster.domain.causes import EvictionCause
 from muster.domain.edges import Owner
 from muster.domain.state import JobState
 from muster.executor.backends import WorkerKey
+from muster.executor.backends.local.logs import LogFile
+from muster.executor.following import Following, telling
 from muster.executor.handlers import Handlers
 from muster.executor.launches import Launches
 from muster.executor.outputs import BEHIND, PIECE
-from muster.executor.resuming import Resuming, telling
+from muster.executor.resuming import Resuming
 from muster.executor.settings import ExecutorSettings
 from muster.log import Recorded
 from muster.log.memory import MemoryLog, Store
+from muster.runtime.service import at_once
 from tests.support.log_lives import START, TENANT, HandClock, Lives
 
 JOB = "j1"
@@ -34,8 +37,8 @@ class Files:
     def changes(self) -> None:
         return None
 
-    def log_path(self, key: WorkerKey) -> str | None:
-        return str(self.root / key.job / str(key.attempt) / f"{key.worker}.log")
+    def output(self, key: WorkerKey) -> LogFile:
+        return LogFile(self.root / key.job / str(key.attempt) / f"{key.worker}.log")
 
 
 class Machine:
@@ -54,7 +57,8 @@ class Machine:
         handlers = Handlers(pen, self.files, Launches(self._root), settings)  # type: ignore[arg-type]
         await handlers.holder.acquire()
         self._watch = handlers.watch
-        self._resuming = Resuming(pen, self.files, handlers, 10)  # type: ignore[arg-type]
+        following = Following(self.files, handlers.spec, self.clock, at_once)  # type: ignore[arg-type]
+        self._resuming = Resuming(pen, following, handlers, 10, at_once)
 
     async def look(self, seconds: float = 1) -> None:
         self.clock.pass_by(seconds=seconds)
@@ -62,7 +66,7 @@ class Machine:
         await self._resuming.step()
 
     def prints(self, attempt: int, text: str, worker: str = "worker-0") -> None:
-        path = Path(self.files.log_path(WorkerKey(JOB, attempt, worker)) or "")
+        path = self.files.output(WorkerKey(JOB, attempt, worker)).path
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a") as file:
             file.write(text)

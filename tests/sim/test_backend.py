@@ -13,7 +13,8 @@ from muster.executor.backends import Launch, WorkerKey
 from muster.log.memory import LogFault
 from muster.testing.cluster import Life, Script, SimCluster, WorkerId, shape
 from muster.testing.gates import Gate, Mood, ProcessHooks
-from muster.testing.virtual_time import VirtualTime
+from muster.testing.scripts import STUCK
+from muster.testing.virtual_time import START, VirtualTime
 from tests.contract.backend_suite import BackendSuite, Cluster
 
 TICK_S = 0.2
@@ -67,7 +68,17 @@ class SimulatedCluster(Cluster):
         return self._program("stops", Script(start_s=0.0, stop_s=0.1, stop_code=7))
 
     def ignores_stop(self) -> tuple[str, ...]:
-        return self._program("ignores", Script(start_s=0.0, stop_s=None))
+        return self._program("ignores", Script(start_s=0.0, stop_s=None, vitals=STUCK))
+
+    def prints(self, text: str) -> tuple[str, ...]:
+        script = Script(start_s=0.0, run_s=0.1, exit_code=1, last_words=f"{text}\n")
+        return self._program(f"prints {text}", script)
+
+    def works(self) -> tuple[str, ...]:
+        return self._program("works", Script(start_s=0.0))
+
+    def say(self, text: str, at: datetime | None) -> None:
+        self._cluster.say("node-1", text, (at - START).total_seconds() if at else None)
 
     def runs(self, key: WorkerKey) -> int:
         who = WorkerId(key.job, key.attempt, key.worker)

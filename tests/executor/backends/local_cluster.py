@@ -88,7 +88,8 @@ class LocalCluster(Cluster):
         self.state_dir = root / "state"
         self.notes = root / "notes"
         self.notes.mkdir()
-        self.node = NodeConfig(name="node-1", gpus=4, cpus=4)
+        self.kernel_log = root / "kernel.log"
+        self.node = NodeConfig(name="node-1", gpus=4, cpus=4, kernel_log=self.kernel_log)
 
     def backend(self, *, patience: float = 10.0) -> LocalBackend:
         return LocalBackend(self.state_dir, [self.node], poll=0.02, patience=patience)
@@ -120,6 +121,17 @@ class LocalCluster(Cluster):
     def shows_environment(self) -> tuple[str, ...]:
         """Notes its environment and exits."""
         return self.python(_SHOWS)
+
+    def prints(self, text: str) -> tuple[str, ...]:
+        return self.python(f"print({text!r})\nsys.exit(1)")
+
+    def works(self) -> tuple[str, ...]:
+        return self.python("note('ran')\nwhile True:\n    pass")
+
+    def say(self, text: str, at: datetime | None) -> None:
+        time = f"{at:%Y-%m-%dT%H:%M:%S},{at:%f}+00:00 " if at else ""
+        with self.kernel_log.open("a", encoding="utf-8") as file:
+            file.write(f"{time}{text}\n")
 
     def runs(self, key: WorkerKey) -> int:
         return len(self.noted("ran", key))

@@ -49,7 +49,10 @@ _CODES: tuple[tuple[str, str], ...] = (
     (r"debug\.hold_seconds", "E_DEBUG_HOLD"),
     (r"environment\.\d+\.name", "E_ENV_NAME"),
     (r"environment(\.\d+\.value)?", "E_ENV_LIMIT"),
-    (r"progress\.(checkpoint_loaded|checkpoint_saved|step)(\.\d+)?", "E_PROGRESS_LINE"),
+    (
+        r"progress\.(checkpoint_loaded|checkpoint_saved|step|saving|evaluating|loading|over)(\.\d+)?",
+        "E_PROGRESS_LINE",
+    ),
     (r"metrics\.(port|path)", "E_METRICS"),
     (r"notifications\.\d+\.trigger", "E_RULE_TRIGGER"),
     (r"ray\.autoscaling\.(min|max)", "E_RAY_RANGE"),

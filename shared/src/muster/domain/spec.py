@@ -175,12 +175,17 @@ class ProgressSpec(Strict):
     """How the job's own output tells of its progress, beside the forms that are known anyway.
 
     Each is text of a line, with `*` for anything and `#` for the number of the step. step:
-    when the job names its own, no other line tells a step.
+    when the job names its own, no other line tells a step. saving, evaluating, loading: a phase
+    without steps begins; over: it has ended (a new step ends it, too).
     """
 
     checkpoint_loaded: Lines = ()
     checkpoint_saved: Lines = ()
     step: Lines = ()
+    saving: Lines = ()
+    evaluating: Lines = ()
+    loading: Lines = ()
+    over: Lines = ()
 
 
 class MetricsSpec(Strict):

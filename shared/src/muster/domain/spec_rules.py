@@ -263,7 +263,7 @@ def _progress(spec: JobSpec, root: str) -> Iterator[Violation]:
     """A saved checkpoint and a step are nothing without their number."""
     for field, lines in spec.progress:
         for index, line in enumerate(lines):
-            if not well_formed(line, step=field != "checkpoint_loaded"):
+            if not well_formed(line, step=field in {"checkpoint_saved", "step"}):
                 yield violation("E_PROGRESS_LINE", f"{root}.progress.{field}[{index}]")
 
 

@@ -12,7 +12,10 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
+from muster.domain.evidence import Scope
 from muster.domain.nodes import ForeignUse, NodeShape
+from muster.testing.scripts import Script as Script  # noqa: PLC0414 - part of what is told here
+from muster.testing.scripts import Vitals, output_of, vitals_over
 
 
 class WorkerId(NamedTuple):
@@ -30,24 +33,6 @@ class Share(NamedTuple):
     milli: int
 
 
-@dataclass(frozen=True, slots=True)
-class Script:
-    """How a worker behaves. Times are seconds; None = never.
-
-    start_s: until it is up. run_s: from then until it ends by itself with exit_code. stop_s: from
-    the stop signal to its end with stop_code (None: it ignores it). kill_s: from the kill to
-    its end (None: nothing ends it). refused: why it cannot be started at all.
-    """
-
-    start_s: float | None = 1.0
-    run_s: float | None = None
-    exit_code: int = 0
-    stop_s: float | None = 1.0
-    stop_code: int = 143
-    kill_s: float | None = 0.1
-    refused: str | None = None
-
-
 class Life(StrEnum):
     """gone: no longer there and nobody knows how it ended."""
 
@@ -63,6 +48,7 @@ class SimWorker:
 
     clock_off: by how much the clock was wrong when it was born; its instants stay as they are.
     share: its part of a shared card. stray: it runs under our name, and no executor started it.
+    by_itself: it came to the end of its script, and was not ended by anybody.
     """
 
     id: WorkerId
@@ -80,22 +66,42 @@ class SimWorker:
     killed: float | None = None
     share: Share | None = None
     stray: bool = False
+    by_itself: bool = False
 
     @property
     def alive(self) -> bool:
         """Whether it really runs."""
         return self.life in {Life.STARTING, Life.RUNNING}
 
+    def own_end(self) -> tuple[float, int] | None:
+        """Return when its script comes to its end and with which code, None if never."""
+        script = self.script
+        if script.start_s is None or script.run_s is None:
+            return None
+        return self.born + script.start_s + script.run_s, script.exit_code
+
     def ends(self) -> tuple[float, int] | None:
         """Return when it will end and with which code, None if never."""
-        script, ways = self.script, list[tuple[float, int]]()
-        if script.start_s is not None and script.run_s is not None:
-            ways.append((self.born + script.start_s + script.run_s, script.exit_code))
+        script, own = self.script, self.own_end()
+        ways = [own] if own is not None else []
         if self.told is not None and script.stop_s is not None:
             ways.append((self.told + script.stop_s, script.stop_code))
         if self.killed is not None and script.kill_s is not None:
             ways.append((self.killed + script.kill_s, 137))
         return min(ways, default=None)
+
+    def printed(self, now: float) -> str:
+        """Return all that it has printed until now."""
+        return output_of(self.script, self._ran(now), over=self.by_itself)
+
+    def _ran(self, now: float) -> float | None:
+        if self.up_at is None:
+            return None
+        return (now if self.ended_at is None else min(now, self.ended_at)) - self.up_at
+
+    def vitals(self, now: float) -> tuple[float, float, Vitals]:
+        """Return its CPU seconds and the bytes that it moved so far, and how it is now."""
+        return vitals_over(self.script, self._ran(now) or 0.0)
 
 
 NOBODY = ForeignUse()
@@ -107,6 +113,7 @@ class SimNode:
 
     reclaim_at: when its owner takes it back, if that was announced. most_gpus: what it ever had.
     kept_off: an operator has it off and will not let it back yet. foreign: what others take.
+    said: what its kernel and the cluster said of it, and when (None: nobody knows), oldest first.
     """
 
     name: str
@@ -118,6 +125,7 @@ class SimNode:
     most_gpus: int = 0
     kept_off: bool = False
     foreign: ForeignUse = NOBODY
+    said: list[tuple[float | None, Scope, str]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -258,6 +266,10 @@ class SimCluster:
         self.add(name, self.nodes[name].shape)
         self._touch_all(name)
 
+    def say(self, node: str, text: str, at: float | None, scope: Scope = Scope.KERNEL) -> None:
+        """Let the kernel of a machine, or the cluster, say something about it."""
+        self.nodes[node].said.append((at, scope, text))
+
     def end(self, who: WorkerId, now: float, exit_code: int | None) -> None:
         """A worker ends by itself (None: it vanishes and nobody knows how)."""
         worker = self.workers[who]
@@ -286,6 +298,7 @@ class SimCluster:
                 self._touch(worker.id.job)
             end = worker.ends()
             if end is not None and end[0] <= now:
+                worker.by_itself = end == worker.own_end()
                 self._ended(worker, end[0], end[1])
 
     def _ended(self, worker: SimWorker, at: float, exit_code: int | None) -> None:

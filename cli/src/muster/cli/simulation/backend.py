@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
 from muster.domain.errors import Temporary
-from muster.executor.backends import Launch, NodeFacts, Observed, WorkerKey, WorkerStatus
+from muster.domain.evidence import NodeLine
+from muster.executor.backends import (
+    Launch,
+    NodeFacts,
+    Observed,
+    Signs,
+    Words,
+    WorkerKey,
+    WorkerStatus,
+)
 from muster.executor.backends.refusals import Refusal, RefusalCode, Refused, refusal
 from muster.log.memory import LogFault
 from muster.testing.cluster import Life, Share, SimCluster, SimNode, SimWorker, WorkerId
@@ -129,13 +138,82 @@ class SimBackend:
         """See the port; nobody listens here."""
         return None
 
-    def log_path(self, key: WorkerKey) -> str | None:
-        """See the port: pretended workers print nothing."""
-        return None
+    def output(self, key: WorkerKey) -> PretendedOutput | None:
+        """See the port: what its script lets it print until now; gone with its record."""
+        worker = self._cluster.workers.get(_id(key))
+        return PretendedOutput(worker, self._time) if worker is not None else None
+
+    async def words(self, keys: Sequence[WorkerKey]) -> Mapping[WorkerKey, Words]:
+        """See the port."""
+        await self._before("cluster words")
+        known = ((key, self._cluster.workers.get(_id(key))) for key in keys)
+        return {
+            key: Words(worker.script.reason, worker.script.message)
+            for key, worker in known
+            if worker is not None and worker.by_itself and worker.script.reason
+        }
+
+    async def node_lines(
+        self, nodes: Sequence[str], since: datetime, until: datetime
+    ) -> Mapping[str, Sequence[NodeLine]]:
+        """See the port."""
+        await self._before("cluster lines")
+        return {
+            name: [
+                line for line in self._said(name) if line.at is None or since <= line.at <= until
+            ]
+            for name in nodes
+        }
+
+    def _said(self, name: str) -> list[NodeLine]:
+        node = self._cluster.nodes.get(name)
+        return [
+            NodeLine(scope=scope, text=text, at=None if at is None else _at(at + self._time.step))
+            for at, scope, text in (node.said if node is not None else ())
+        ]
+
+    async def signs(self, keys: Sequence[WorkerKey], *, stacks: bool) -> Mapping[WorkerKey, Signs]:
+        """See the port; a machine that is cut off shows nothing."""
+        await self._before("cluster signs")
+        known = ((key, self._cluster.workers.get(_id(key))) for key in keys)
+        return {
+            key: self._signs(worker, stacks=stacks)
+            for key, worker in known
+            if worker is not None and worker.alive and self._cluster.nodes[worker.node].reachable
+        }
+
+    def _signs(self, worker: SimWorker, *, stacks: bool) -> Signs:
+        cpu_s, moved, now = worker.vitals(self._time.elapsed)
+        return Signs(
+            cpu_s=cpu_s,
+            state=now.state,
+            stack=now.stack if stacks else None,
+            gpu=now.gpu,
+            gpu_watts=now.watts,
+            moved=int(moved),
+        )
 
     def changes(self) -> AsyncIterator[frozenset[str]]:
         """See the port."""
         return _Changes(self._cluster, self._hooks)
+
+
+class PretendedOutput:
+    """See WorkerOutput."""
+
+    def __init__(self, worker: SimWorker, time: VirtualTime) -> None:
+        self._worker, self._time = worker, time
+
+    def _printed(self) -> bytes:
+        return self._worker.printed(self._time.elapsed).encode()
+
+    def size(self) -> int:
+        """See WorkerOutput."""
+        return len(self._printed())
+
+    def read(self, offset: int, most: int) -> bytes:
+        """See WorkerOutput."""
+        return self._printed()[offset : offset + most]
 
 
 class _Wanted:
@@ -174,7 +252,11 @@ class _Changes:
 def _instant(worker: SimWorker, second: float | None) -> datetime | None:
     if second is None:
         return None
-    return START + timedelta(seconds=second + worker.clock_off)
+    return _at(second + worker.clock_off)
+
+
+def _at(second: float) -> datetime:
+    return START + timedelta(seconds=second)
 
 
 def _id(key: WorkerKey) -> WorkerId:

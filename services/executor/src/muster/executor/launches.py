@@ -7,6 +7,7 @@ and go nowhere but into the worker's environment.
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from muster.domain.errors import Permanent
 from muster.domain.spec import EnvVar, JobSpec
 from muster.domain.state import JobState
 from muster.executor.backends import Launch, WorkerKey
+from muster.executor.core.masking import is_secret_name
 
 
 class MissingSecret(Permanent):
@@ -55,6 +57,17 @@ class Launches:
                 )
             local[node] += 1
         return launches
+
+    def secrets(self, spec: JobSpec) -> tuple[str, ...]:
+        """Return the secret values that a job is given, to be masked; never to be told."""
+        found = []
+        for variable in spec.environment:
+            if variable.secret_ref is not None:
+                with contextlib.suppress(MissingSecret):
+                    found.append(self._value(variable))
+            elif is_secret_name(variable.name) and variable.value:
+                found.append(variable.value)
+        return tuple(found)
 
     def _environment(self, state: JobState, spec: JobSpec) -> dict[str, str]:
         directory = spec.checkpoint_dir or self._own_directory(state)

@@ -2,15 +2,14 @@
 
 A loop of the executor. It keeps nothing that could not be read again: of the present attempt its
 output, of the earlier ones theirs and the job's history on the log; what was told already, the
-job's state says. `core.progress` judges, `outputs` reads.
+job's state says. `core.progress` judges, `following` reads.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from pathlib import Path
+from functools import partial
 
 import structlog
 
@@ -21,14 +20,14 @@ from muster.domain.edges import may_follow
 from muster.domain.errors import Permanent
 from muster.domain.phases import Phase
 from muster.domain.state import JobState
-from muster.executor.backends import Backend, WorkerKey
 from muster.executor.core import progress
 from muster.executor.core.lines import Reader
 from muster.executor.core.progress import Happened, Stay, Summary, Verdict
+from muster.executor.following import Following, Tracked
 from muster.executor.handlers import Handlers
-from muster.executor.outputs import OutputFile
 from muster.log import Recorded
 from muster.runtime.journal import Journal
+from muster.runtime.service import Aside
 
 EARLIER = 8
 """Attempts before the present one whose output is read."""
@@ -36,33 +35,19 @@ EARLIER = 8
 _WATCHED = (Phase.RUNNING, Phase.EVICTING)
 
 
-class Tracked:
-    """One attempt of one job. past: None until needed. stepped_at: when its first step was seen."""
-
-    def __init__(self, state: JobState, reader: Reader, files: Sequence[OutputFile]) -> None:
-        self.attempt = state.attempt
-        self.reader = reader
-        self.files = files
-        self.past: list[Stay] | None = None
-        self.stepped_at: datetime | None = None
-        self.judged = state.attempt <= 1
-
-    def read(self) -> Summary:
-        """Read on. Blocks."""
-        for file in self.files:
-            file.advance()
-        return progress.total(file.summary for file in self.files)
-
-
 class Resuming:
     """`step` is a loop's turn."""
 
     def __init__(
-        self, journal: Journal, backend: Backend, handlers: Handlers, settle_s: float
+        self,
+        journal: Journal,
+        following: Following,
+        handlers: Handlers,
+        settle_s: float,
+        aside: Aside,
     ) -> None:
-        self._journal, self._backend, self._handlers = journal, backend, handlers
-        self._settle = timedelta(seconds=settle_s)
-        self._tracked: dict[str, Tracked] = {}
+        self._journal, self._following, self._handlers = journal, following, handlers
+        self._settle, self._aside = timedelta(seconds=settle_s), aside
 
     async def step(self) -> None:
         """Read what the workers of running jobs printed, and record what it means."""
@@ -70,7 +55,7 @@ class Resuming:
         if not watch.caught_up or not await self._handlers.holder.holds():
             return
         running = [s for s in watch.jobs.values() if s.phase in _WATCHED and s.launched]
-        self._tracked = {s.job: self._tracked[s.job] for s in running if s.job in self._tracked}
+        self._following.keep({state.job for state in running})
         for state in running:
             try:
                 await self._look(state)
@@ -78,24 +63,14 @@ class Resuming:
                 structlog.get_logger().warning("progress unknown", job=state.job, why=str(error))
 
     async def _look(self, state: JobState) -> None:
-        tracked = self._tracked.get(state.job)
-        if tracked is None or tracked.attempt != state.attempt:
-            tracked = self._tracked[state.job] = await self._track(state)
-        if not tracked.files:
+        tracked = await self._following.read(state)
+        if not tracked.outputs:
             return
-        now = await asyncio.to_thread(tracked.read)
+        now = tracked.told
         if not tracked.judged and not now.silent:
             await self._judge(state, tracked, now)
         if progress.worth_telling(state, now, self._journal.clock.now()):
             await self._tell_saved(state, now)
-
-    async def _track(self, state: JobState) -> Tracked:
-        reader = Reader((await self._handlers.spec(state)).progress)
-        return Tracked(state, reader, self._files(state, state.attempt, reader))
-
-    def _files(self, state: JobState, attempt: int, reader: Reader) -> list[OutputFile]:
-        paths = (self._backend.log_path(WorkerKey(state.job, attempt, w)) for w in telling(state))
-        return [OutputFile(Path(path), reader) for path in paths if path is not None]
 
     # --- did it go on ---------------------------------------------------------------------------
 
@@ -117,14 +92,14 @@ class Resuming:
     async def _past(self, state: JobState, reader: Reader) -> list[Stay]:
         """Read the earlier attempts: their output where it still is, and the job's history."""
         history = await self._journal.log.history(subjects.job_key(state.tenant, state.job))
-        told = await asyncio.to_thread(self._told_before, state, reader)
+        told = await self._aside(partial(self._told_before, state, reader))
         return progress.stays(map(_happened, _about_jobs(history)), told, state.attempt)
 
     def _told_before(self, state: JobState, reader: Reader) -> dict[int, Summary]:
         attempts = range(max(1, state.attempt - EARLIER), state.attempt)
         return {
             attempt: progress.total(
-                file.both_ends() for file in self._files(state, attempt, reader)
+                each.both_ends() for each in self._following.outputs(state, attempt, reader)
             )
             for attempt in attempts
         }
@@ -165,13 +140,6 @@ def judged(state: JobState) -> bool:
     """Tell whether the verdict on this attempt is on the log."""
     found = state.progress.resumption if state.progress else None
     return found is not None and found.attempt == state.attempt
-
-
-def telling(state: JobState) -> list[str]:
-    """Return the workers whose output is read: by custom the first of a role or the last tells."""
-    workers = [role.workers[0] for role in state.demand.roles if role.workers]
-    last = state.demand.workers[-1:]
-    return list(dict.fromkeys([*workers, *last]))
 
 
 def _if_legal(fact: f.Fact, state: JobState, attempt: int) -> f.Fact | None:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from functools import partial
 
+from muster.bus import Responder
 from muster.domain.edges import Owner
 from muster.executor.backends import Backend
 from muster.executor.backends.local.backend import LocalBackend
+from muster.executor.evidence import EvidenceDesk
+from muster.executor.following import Following
 from muster.executor.handlers import Handlers
 from muster.executor.job_metrics import JobMetrics
 from muster.executor.launches import Launches
 from muster.executor.output import Output
 from muster.executor.resuming import Resuming
 from muster.executor.settings import ExecutorSettings
-from muster.executor.stream import subscriptions
+from muster.executor.signals import SignsOfLife
+from muster.executor.stream import evidence_desk, subscriptions
 from muster.runtime.journal import Journal
 from muster.runtime.process import run
 from muster.runtime.service import Loop, Runtime, Service
@@ -28,16 +32,23 @@ def build(
         folder = runtime.state_dir / "executor"
         backend = LocalBackend(folder, settings.nodes_file, workdir=settings.workdir)
     journal = Journal(Owner.EXECUTOR, runtime.log, runtime.clock, runtime.ids)
-    handlers = Handlers(journal, backend, Launches(runtime.state_dir), settings)
+    launches = Launches(runtime.state_dir)
+    handlers = Handlers(journal, backend, launches, settings)
     metrics = JobMetrics(backend, handlers, settings)
+    clock, aside = runtime.clock, runtime.aside
+    following = Following(backend, handlers.spec, clock, aside)
+    signs = SignsOfLife(backend, handlers.watch, following, clock, aside)
+    desk = EvidenceDesk(journal, backend, handlers, launches, signs, aside)
+    resuming = Resuming(journal, following, handlers, settings.settle_s, aside)
     return Service(
         owner=Owner.EXECUTOR,
         subscriptions=subscriptions(handlers),
         loops=(
             *_loops(handlers, Output(runtime.bus, backend, handlers.watch), settings),
             *_metrics(metrics, settings),
-            *_progress(Resuming(journal, backend, handlers, settings.settle_s), settings),
+            *_progress(resuming, settings),
         ),
+        responders=(Responder(evidence_desk(settings.pool), desk.answer),),
         start=partial(_start, backend, handlers),
         ready=handlers.holder.require,
         pages={"/metrics/jobs": metrics.page} if settings.collect_metrics else {},

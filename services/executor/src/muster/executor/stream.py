@@ -1,8 +1,12 @@
-"""Which consumer wakes which handler - nothing else."""
+"""Which consumer wakes which handler, and which questions are answered - nothing else."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from muster.bus import Subscription, topology
+from muster.bus.topology import Desk
+from muster.contracts import subjects
 from muster.executor.handlers import Handlers
 
 
@@ -12,3 +16,8 @@ def subscriptions(handlers: Handlers) -> tuple[Subscription, ...]:
         Subscription(topology.EXECUTOR_JOBS, handlers.on_job),
         Subscription(topology.EXECUTOR_ALARMS, handlers.on_alarm),
     )
+
+
+def evidence_desk(pool: str) -> Desk:
+    """Return the questions about what an executor sees of its pool."""
+    return replace(topology.EXECUTOR_EVIDENCE, subjects=(subjects.evidence_pattern(pool),))

@@ -15,6 +15,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
+from muster.domain.evidence import NodeLine
 from muster.domain.nodes import ForeignUse, Taint
 
 
@@ -102,6 +103,41 @@ class Observed:
     gpus: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Words:
+    """How the cluster itself words a worker's state: a pod's reason and message, or "" both."""
+
+    reason: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Signs:
+    """Signs of life of one living worker, as `muster.domain.evidence.WorkerSignals` has them.
+
+    None = nobody can say.
+    """
+
+    cpu_s: float | None = None
+    state: str | None = None
+    stack: str | None = None
+    gpu: float | None = None
+    gpu_watts: float | None = None
+    moved: int | None = None
+
+
+class WorkerOutput(Protocol):
+    """What one worker has printed so far, of whatever attempt. Blocks; empty if there is none."""
+
+    def size(self) -> int:
+        """Return how many bytes there are."""
+        ...
+
+    def read(self, offset: int, most: int) -> bytes:
+        """Return at most so many bytes from an offset on."""
+        ...
+
+
 class Backend(Protocol):
     """The port. Every method may raise `Temporary` (cluster away) and never `Conflict`."""
 
@@ -138,8 +174,25 @@ class Backend(Protocol):
         """
         ...
 
-    def log_path(self, key: WorkerKey) -> str | None:
-        """Return where a worker's output is, or was, of whatever attempt; None if not in a file."""
+    def output(self, key: WorkerKey) -> WorkerOutput | None:
+        """Return a worker's output, forgotten or not; None if the key can be no worker's."""
+        ...
+
+    async def words(self, keys: Sequence[WorkerKey]) -> Mapping[WorkerKey, Words]:
+        """Return how the cluster words the state of those workers of which it has words."""
+        ...
+
+    async def node_lines(
+        self, nodes: Sequence[str], since: datetime, until: datetime
+    ) -> Mapping[str, Sequence[NodeLine]]:
+        """Return what kernels and the cluster said of nodes from `since` to `until`, oldest first.
+
+        Instants are the world's. A line whose time nobody knows is among them.
+        """
+        ...
+
+    async def signs(self, keys: Sequence[WorkerKey], *, stacks: bool) -> Mapping[WorkerKey, Signs]:
+        """Return the signs of life of those workers that live. stacks: see AskSignals."""
         ...
 
     async def serves(self, key: WorkerKey, port: int) -> str | None:

@@ -14,6 +14,8 @@ from enum import StrEnum
 
 from muster.domain.spec import ProgressSpec
 from muster.domain.templates import Template, template
+from muster.executor.core.declared import Declarations, Declared
+from muster.executor.core.masking import masked
 
 LINE = 1000
 SHOWN = 160
@@ -99,6 +101,7 @@ class Reader:
         self._saved = tuple(map(template, own.checkpoint_saved))
         self._steps = tuple(map(template, own.step))
         self._has_own = bool(self._loaded or self._saved or self._steps)
+        self._declarations = Declarations(own)
 
     def read(self, line: str) -> Told | None:
         """Return what a line tells; a checkpoint's line is none of a step."""
@@ -109,6 +112,10 @@ class Reader:
         if not any(hint in low for hint in _HINTS):
             return None
         return next(self._known(text, low), None)
+
+    def declared(self, line: str) -> Declared | None:
+        """Return the phase that a line declares, beside what it tells."""
+        return self._declarations.read(_ESCAPES.sub("", line[:LINE]))
 
     def _in_own_words(self, text: str) -> Told | None:
         kinds = (
@@ -175,12 +182,8 @@ def trust(counter: str) -> tuple[int, int]:
     return (OWN, STEPS, EPOCHS, BAR).index(name), -int(total or 0)
 
 
-_SECRETS = re.compile(r"(?i)(token|secret|passw\w*|credential\w*|api_?key)([\"']?\s*[=:]\s*)\S+")
-_LOGIN = re.compile(r"//[^/\s@]+@")
-
-
 def shown(line: str) -> str:
     """Return a line as an event may carry it: one line, short, nothing that looks like a secret."""
     plain = "".join(c if c.isprintable() else " " for c in _ESCAPES.sub("", line[:LINE]))
-    text = " ".join(_LOGIN.sub("//***@", _SECRETS.sub(r"\1\2***", plain)).split())
+    text = " ".join(masked(plain).split())
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."

@@ -14,6 +14,7 @@ from itertools import pairwise
 
 from muster.domain import facts as f
 from muster.domain.state import JobState
+from muster.executor.core.declared import Declared
 from muster.executor.core.lines import LINE, Kind, Reader, Told, shown, trust
 
 COUNTERS = 16
@@ -55,6 +56,7 @@ class Summary:
     """What the output of an attempt told so far.
 
     loaded: a checkpoint was; loaded_step: the highest that was named. saved: the last one.
+    declared: the phase without steps that it says it is in; declarations: how many began so far.
     Summaries of workers are added up in any order.
     """
 
@@ -64,16 +66,38 @@ class Summary:
     saved: int | None = None
     saved_line: str = ""
     steps: Mapping[str, Span] = field(default_factory=dict)
+    declared: Declared | None = None
+    declarations: int = 0
 
     def then(self, told: Told, line: str) -> Summary:
         """Return the summary after one more line of the same worker."""
         match told.kind:
             case Kind.LOADED:
-                return self._loads(told.step, line)
+                return self._loads(told.step, line)._over(Declared.LOADING)
             case Kind.SAVED:
-                return replace(self, saved=told.step, saved_line=shown(line))
+                saved = replace(self, saved=told.step, saved_line=shown(line))
+                return saved._over(Declared.CHECKPOINT)
             case Kind.STEP:
-                return self._steps(told, line)
+                after = self._steps(told, line)
+                return after._over(self.declared) if self._goes_on(told) else after
+
+    def declares(self, declared: Declared) -> Summary:
+        """Return the summary after a phase began, or ended; one that is declared again goes on."""
+        if declared is Declared.OVER:
+            return self._over(self.declared)
+        if declared is self.declared:
+            return self
+        return replace(self, declared=declared, declarations=self.declarations + 1)
+
+    def _over(self, phase: Declared | None) -> Summary:
+        return replace(self, declared=None) if phase and self.declared is phase else self
+
+    def _goes_on(self, told: Told) -> bool:
+        """Whether this is a new step of the best counter: only that ends a declared phase."""
+        best = min(map(trust, self.steps), default=trust(told.counter))
+        before = self.steps.get(told.counter)
+        new = before is None or (told.step or 0) > before.last
+        return new and trust(told.counter) <= best
 
     def _loads(self, step: int | None, line: str) -> Summary:
         if self.loaded and _less(step, self.loaded_step):
@@ -105,6 +129,8 @@ class Summary:
             saved=saved.saved,
             saved_line=saved.saved_line,
             steps=_joined(self.steps, other.steps),
+            declared=self.declared or other.declared,
+            declarations=self.declarations + other.declarations,
         )
 
     @property
@@ -137,6 +163,9 @@ def summarise(lines: Iterable[str], reader: Reader, before: Summary | None = Non
         told = reader.read(line)
         if told is not None:
             summary = summary.then(told, line)
+        declared = reader.declared(line) if told is None else None
+        if declared is not None:
+            summary = summary.declares(declared)
     return summary
 
 

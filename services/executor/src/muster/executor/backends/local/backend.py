@@ -16,16 +16,19 @@ from signal import SIGKILL, SIGTERM
 from typing import TypeVar
 
 from muster.domain.errors import Temporary
-from muster.executor.backends import Launch, NodeFacts, Observed, WorkerKey
+from muster.domain.evidence import NodeLine
+from muster.executor.backends import Launch, NodeFacts, Observed, Signs, Words, WorkerKey
 from muster.executor.backends.local import keeper
 from muster.executor.backends.local.census import Census, Entry
 from muster.executor.backends.local.launching import Launching, Ledger
 from muster.executor.backends.local.listening import serves
+from muster.executor.backends.local.logs import LogFile
 from muster.executor.backends.local.nodes import NodeConfig, NodesFile, default_nodes
 from muster.executor.backends.local.placement import LOOPBACK
 from muster.executor.backends.local.processes import end_remains, remains
 from muster.executor.backends.local.records import Records, folder_name
 from muster.executor.backends.local.starting import start_keepers
+from muster.executor.backends.local.witness import Witness
 
 T = TypeVar("T")
 
@@ -53,6 +56,7 @@ class LocalBackend:
         self._census = Census(self._records, patience)
         self._launching = Launching(self._records, (workdir or Path.cwd()).absolute(), environ)
         self._read_nodes = _reader(nodes)
+        self._witness = Witness()
         self._errors = root / "keepers.log"
         self._poll = poll
         self._patience = patience
@@ -84,9 +88,27 @@ class LocalBackend:
         """Drop the records of ended workers; a living one keeps its record."""
         await self._run(lambda: self._forget(keys))
 
-    def log_path(self, key: WorkerKey) -> str | None:
+    def output(self, key: WorkerKey) -> LogFile | None:
         """Return the worker's log file, there or not; it outlives the worker's record."""
-        return str(self._records.log_of(key)) if folder_name(key) is not None else None
+        return LogFile(self._records.log_of(key)) if folder_name(key) is not None else None
+
+    async def words(self, keys: Sequence[WorkerKey]) -> Mapping[WorkerKey, Words]:
+        """Return who was killed for want of memory, where this machine's kernel says so."""
+        return await self._run(lambda: self._witness.words(self._entries(keys)))
+
+    async def node_lines(
+        self, nodes: Sequence[str], since: datetime, until: datetime
+    ) -> Mapping[str, Sequence[NodeLine]]:
+        """Return what each node's own file says, or else this machine's kernel of its workers."""
+        return await self._run(
+            lambda: self._witness.lines(self._configs(nodes), self._census.take(), since, until)
+        )
+
+    async def signs(self, keys: Sequence[WorkerKey], *, stacks: bool) -> Mapping[WorkerKey, Signs]:
+        """Return signs of life from /proc; of GPUs from `nvidia-smi`, where there is one."""
+        return await self._run(
+            lambda: self._witness.signs(self._entries(keys), self._read_nodes(), stacks=stacks)
+        )
 
     async def serves(self, key: WorkerKey, port: int) -> str | None:
         """Return the address when a process of the worker listens there, by the system's word."""
@@ -127,6 +149,9 @@ class LocalBackend:
         asked = self._entries(launch.key for launch in launches)
         unclaimed = [entry.folder.path for entry in asked if entry.record is None]
         start_keepers(unclaimed, self._errors, self._patience)
+
+    def _configs(self, nodes: Sequence[str]) -> list[NodeConfig]:
+        return [node for node in self._read_nodes() if node.name in set(nodes)]
 
     def _entries(self, keys: Iterable[WorkerKey]) -> list[Entry]:
         known = self._census.take()

@@ -2,7 +2,8 @@
 
 Memory is bounded: one chunk of the file and one line that is cut into pieces if it is too long. It
 only reads, and knows nothing of subjects or jobs; the executor's log publisher calls `follow` with
-`Observed.log_path` and remembers `Line.end` if it wants to go on after a restart.
+`Observed.log_path` and remembers `Line.end` if it wants to go on after a restart. `LogFile` is the
+same file as the port shows it.
 """
 
 from __future__ import annotations
@@ -33,6 +34,31 @@ class Line:
     whole: bool = True
 
 
+class LogFile:
+    """A worker's log file, there or not, as the port shows output."""
+
+    __slots__ = ("path",)
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def size(self) -> int:
+        """See WorkerOutput."""
+        try:
+            return self.path.stat().st_size
+        except FileNotFoundError:
+            return 0
+
+    def read(self, offset: int, most: int) -> bytes:
+        """See WorkerOutput."""
+        try:
+            with self.path.open("rb") as file:
+                file.seek(offset)
+                return file.read(most)
+        except FileNotFoundError:
+            return b""
+
+
 async def follow(
     path: Path, offset: int = 0, *, ended: asyncio.Event | None = None, pause: float = 0.2
 ) -> AsyncIterator[Line]:
@@ -43,7 +69,7 @@ async def follow(
     rest = b""
     while True:
         last = ended is not None and ended.is_set()  # asked before reading: nothing is missed
-        chunk = await asyncio.to_thread(_read, path, offset + len(rest))
+        chunk = await asyncio.to_thread(LogFile(path).read, offset + len(rest), _CHUNK)
         buffer, start = rest + chunk, offset
         for line in _split(buffer, start):
             yield line
@@ -55,15 +81,6 @@ async def follow(
             await _wait(ended, pause)
     if rest:
         yield Line(_text(rest), offset + len(rest), whole=False)
-
-
-def _read(path: Path, offset: int) -> bytes:
-    try:
-        with path.open("rb") as file:
-            file.seek(offset)
-            return file.read(_CHUNK)
-    except FileNotFoundError:
-        return b""
 
 
 async def _wait(ended: asyncio.Event | None, pause: float) -> None:

@@ -59,6 +59,8 @@ class NodeConfig(Strict):
     extended: amounts of other resources by name. labels: their keys are levels of locality.
     devices: what CUDA_VISIBLE_DEVICES calls each GPU of this node, if not 0, 1, 2, ...
     reclaim_at: pretend that the node's owner announced to take it back then.
+    kernel_log: file with what its kernel said, in the form of `dmesg --time-format iso`; without
+    one, it is what this machine's kernel said of Muster's own workers there.
     """
 
     name: Token
@@ -74,6 +76,7 @@ class NodeConfig(Strict):
     foreign: ForeignConfig | None = None
     devices: Annotated[tuple[str, ...], Field(strict=False)] | None = None
     reclaim_at: AwareDatetime | None = None
+    kernel_log: Annotated[Path, Field(strict=False)] | None = None
 
     @model_validator(mode="after")
     def _a_device_for_each_gpu(self) -> NodeConfig:
@@ -83,7 +86,7 @@ class NodeConfig(Strict):
 
     def facts(self) -> NodeFacts:
         """Return the node as the port shows it."""
-        plain = self.model_dump(exclude={"name", "devices", "taints", "foreign"})
+        plain = self.model_dump(exclude={"name", "devices", "taints", "foreign", "kernel_log"})
         return NodeFacts(
             **plain,
             node=self.name,
