@@ -102,6 +102,14 @@ def _folder(case: Case) -> CheckpointFolder | None:
     return CheckpointFolder(path=case.checkpoint_dir, found=found)
 
 
+def _elsewhere(case: Case) -> Elsewhere:
+    """Return what is known of other jobs: so many with one thing in common are one incident."""
+    others = case.elsewhere
+    if others is None:
+        return Elsewhere()
+    return Elsewhere(jobs=others.jobs, users=others.users, incident="inc-1", shared=others.shared)
+
+
 def failure(
     labelled: Labelled,
     nodes: Sequence[str] = (),
@@ -113,12 +121,6 @@ def failure(
     case = labelled.case
     placed = tuple(nodes) or tuple(f"n{number}" for number in range(case.workers))
     shown = Attempt(labelled.name, case, placed, FIRST_END, first_of(case))
-    others = case.elsewhere
-    elsewhere = (
-        Elsewhere(jobs=others.jobs, users=others.users, shared=others.shared)
-        if others
-        else Elsewhere()
-    )
     return Failure(
         tenant="lab",
         job=labelled.name,
@@ -140,5 +142,5 @@ def failure(
         checkpoint=_folder(case),
         faults=faults,
         records=_records(case, placed),
-        elsewhere=elsewhere,
+        elsewhere=_elsewhere(case),
     )

@@ -41,6 +41,11 @@ class Answer:
     field: str | None = None
     rule: str | None = None
 
+    @property
+    def known(self) -> bool:
+        """Whether something known explains the failure; who has no rules says it by the side."""
+        return self.rule is not None or self.side not in {None, "unknown"}
+
 
 class Answers(Protocol):
     """One job under a policy: asked at every failure, with the names of its nodes."""

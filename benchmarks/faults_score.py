@@ -1,4 +1,4 @@
-"""The figures of a policy over many lives: `docs/fault-tolerance-scoreboard.md` defines each."""
+"""The figures of a policy over many lives: `docs/reference/fault_scoreboard.md` defines each."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ class Score:
     node_precision: float | None
     node_recall: float | None
     unknown: float | None
+    unblamed: float | None
     wrong_ledger: int
     advice: float | None
     healed: float
@@ -104,7 +105,8 @@ def score(every: Sequence[Lived]) -> Score:
     precision, recall = _nodes(lives)
     blames = any(one.first.side for one in lives)
     # who says nothing of whose it is, and gives no reason, has no unknown share either
-    unknown = [one.first.side in {None, "unknown"} for one in lives] if blames else []
+    unknown = [not one.first.known for one in lives] if blames else []
+    unblamed = [one.first.side in {None, "unknown"} for one in lives] if blames else []
     return Score(
         cases=len(lives),
         wrong_stop=_share([not one.first.again and one.first.sees for one in retriable]) or 0.0,
@@ -115,6 +117,7 @@ def score(every: Sequence[Lived]) -> Score:
         node_precision=precision,
         node_recall=recall,
         unknown=_share(unknown),
+        unblamed=_share(unblamed),
         wrong_ledger=sum(wrong_ledger(one) for one in every),
         advice=_advised(lives),
         healed=_share([one.healed for one in retriable]) or 0.0,
