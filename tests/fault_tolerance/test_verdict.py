@@ -9,7 +9,8 @@ import pytest
 from muster.domain import facts as f
 from muster.domain.phases import Phase, Shown
 from muster.domain.reasons import ReasonCode
-from muster.fault_tolerance.core.verdict import INFRASTRUCTURE_LIMIT, verdict
+from muster.fault_tolerance.core.ledger import INFRASTRUCTURE_LIMIT
+from muster.fault_tolerance.core.verdict import by_event
 from tests.support.lives import START, Life, auto_queue, spec
 
 
@@ -24,7 +25,7 @@ def failure(exit_code: int | None = 1, cause: str = "exited", node: str = "n1") 
 
 def test_a_failure_without_a_budget_ends_the_job() -> None:
     life = Life().faulted()
-    fact = verdict(life.state, failure(), life.at)
+    fact = by_event(life.state, failure(), life.at)
     assert isinstance(fact, f.Failed)
     assert fact.reason.code is ReasonCode.NOT_RETRIED
     assert "exit code 1" in fact.reason.en
@@ -35,7 +36,7 @@ def test_a_failure_without_a_budget_ends_the_job() -> None:
 def test_the_budget_is_used_up_one_by_one(retries: int) -> None:
     life = tolerant(retries).faulted()
     for used in range(1, retries + 1):
-        fact = verdict(life.state, failure(), life.at)
+        fact = by_event(life.state, failure(), life.at)
         assert isinstance(fact, f.Restarted)
         life.then(fact)
         assert (life.state.ledgers.restarts, life.state.attempt) == (used, used + 1)
@@ -45,7 +46,7 @@ def test_the_budget_is_used_up_one_by_one(retries: int) -> None:
             f.Started(attempt=life.state.attempt),
             failure().model_copy(update={"attempt": life.state.attempt}),
         )
-    fact = verdict(life.state, failure(), life.at)
+    fact = by_event(life.state, failure(), life.at)
     assert isinstance(fact, f.Failed)
     assert fact.reason.code is ReasonCode.RESTART_LIMIT
     assert life.state.ledgers.requeues == 0
@@ -54,17 +55,17 @@ def test_the_budget_is_used_up_one_by_one(retries: int) -> None:
 @pytest.mark.parametrize(("code", "again"), [(199, False), (200, True), (205, True), (206, False)])
 def test_only_the_exit_codes_that_the_user_names_are_retried(code: int, again: bool) -> None:
     life = tolerant(strategy="exit_codes", exit_codes="1,200-205").faulted(code)
-    assert isinstance(verdict(life.state, failure(code), life.at), f.Restarted) is again
+    assert isinstance(by_event(life.state, failure(code), life.at), f.Restarted) is again
 
 
 def test_an_unknown_exit_is_not_one_of_the_named_codes() -> None:
     life = tolerant(strategy="exit_codes", exit_codes="1").faulted(None, "vanished")
-    assert isinstance(verdict(life.state, failure(None, "vanished"), life.at), f.Failed)
+    assert isinstance(by_event(life.state, failure(None, "vanished"), life.at), f.Failed)
 
 
 def test_a_lost_node_never_costs_the_user_a_restart() -> None:
     life = Life().faulted(None, "node_lost")
-    fact = verdict(life.state, failure(None, "node_lost"), life.at)
+    fact = by_event(life.state, failure(None, "node_lost"), life.at)
     assert isinstance(fact, f.ReplacementOrdered)
     assert fact.avoid == ("n1",)
     life.then(fact)
@@ -83,14 +84,14 @@ def test_too_many_lost_nodes_within_a_day_need_a_person(
     then = life.at - timedelta(hours=age_h)
     ledgers = life.state.ledgers.model_copy(update={"infrastructure": (then,) * count})
     state = life.state.model_copy(update={"ledgers": ledgers})
-    fact = verdict(state, failure(None, "node_lost"), life.at)
+    fact = by_event(state, failure(None, "node_lost"), life.at)
     assert isinstance(fact, f.Escalated) is escalated
 
 
 def test_a_failure_under_an_eviction_order_restarts_elsewhere() -> None:
     life = tolerant().running()
     life.then(f.Preempted(cause="spot_reclaim", grace_s=30), failure())  # type: ignore[arg-type]
-    fact = verdict(life.state, failure(), life.at)
+    fact = by_event(life.state, failure(), life.at)
     assert isinstance(fact, f.ReplacementOrdered)
     assert life.then(fact).state.ledgers.restarts == 1
 
@@ -98,8 +99,8 @@ def test_a_failure_under_an_eviction_order_restarts_elsewhere() -> None:
 def test_without_evidence_a_person_decides_once_the_time_is_over() -> None:
     life = Life().faulted()
     due = life.state.deadlines["verdict"]  # type: ignore[index]
-    assert verdict(life.state, None, due - timedelta(seconds=1)) is None
-    fact = verdict(life.state, None, due)
+    assert by_event(life.state, None, due - timedelta(seconds=1)) is None
+    fact = by_event(life.state, None, due)
     assert isinstance(fact, f.Escalated)
     assert life.then(fact).state.phase is Phase.ABNORMAL
 
@@ -107,9 +108,9 @@ def test_without_evidence_a_person_decides_once_the_time_is_over() -> None:
 def test_a_hang_costs_a_restart() -> None:
     life = tolerant().running().then(f.Hung(evidence=("no new step",), seconds=1800))
     evidence = f.Hung(evidence=("no new step",), seconds=1800)
-    assert isinstance(verdict(life.state, evidence, life.at), f.Restarted)
+    assert isinstance(by_event(life.state, evidence, life.at), f.Restarted)
 
 
 def test_nothing_is_decided_about_a_job_that_is_not_faulted() -> None:
-    assert verdict(Life().running().state, failure(), START) is None
-    assert verdict(Life(spec(auto_queue=auto_queue())).queued().state, failure(), START) is None
+    assert by_event(Life().running().state, failure(), START) is None
+    assert by_event(Life(spec(auto_queue=auto_queue())).queued().state, failure(), START) is None

@@ -115,11 +115,22 @@ class HangLimits(Frozen):
     restart: bool
 
 
+class FaultStrategy(StrEnum):
+    """Which failures the user wants restarted."""
+
+    ON_FAILURE = "on_failure"
+    EXIT_CODES = "exit_codes"
+    LOG_KEYWORDS = "log_keywords"
+    ALWAYS = "always"
+
+
 class Demand(Frozen):
     """Everything that a decision after admission needs to know of the specification.
 
     priority: 1-99, higher first; None for idle jobs, which have none. (What may be None must be
     None when it is left out: absent is how None travels.)
+    restart_exit_codes, restart_strategy, restart_keywords: which failures the user's restarts are
+    for; the codes narrow every strategy but `log_keywords` and `always`.
     zone: None = any. queue: None when auto-queue is off; hang: when nobody looks for hangs. Times
     are seconds.
     """
@@ -137,6 +148,8 @@ class Demand(Frozen):
     queue: QueueLimits | None = None
     max_restarts: int = 0
     restart_exit_codes: tuple[tuple[int, int], ...] = ()
+    restart_strategy: FaultStrategy = FaultStrategy.ON_FAILURE
+    restart_keywords: tuple[str, ...] = ()
     hang: HangLimits | None = None
     grace_s: int = 30
     start_deadline_s: int = 900

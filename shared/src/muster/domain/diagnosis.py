@@ -131,8 +131,9 @@ class Diagnosis(Frozen):
     rule: the rule that decides; None = nothing known matched, `unknown`. rules: version of the
     rules in force. first: the worker that failed first, and its node. nodes: nodes that are to
     blame. excluded: nodes that the next attempt stays off. gpu_hours: GPU time since the last
-    checkpoint, lost. confidence: 0-1. incident: the incident that pauses retries. shadow: rules
-    that would have matched and are not in force yet.
+    checkpoint, lost. confidence: 0-1. step: the last one that the attempt told, if it is known.
+    incident: the incident that pauses retries. shadow: rules that would have matched and are not
+    in force yet.
     """
 
     rule: str | None = None
@@ -153,5 +154,6 @@ class Diagnosis(Frozen):
     gpu_hours: float = 0.0
     before: Counts | None = None
     after: Counts | None = None
+    step: int | None = None
     incident: str | None = None
     shadow: tuple[str, ...] = ()

@@ -481,7 +481,7 @@ def _debit(
 def _remembered(state: JobState, fact: f.Judged) -> Faults | None:
     if fact.diagnosis is None or not fact.diagnosis.fingerprint:
         return state.faults
-    step = state.progress.step if state.progress else 0
+    step = max(state.progress.step if state.progress else 0, fact.diagnosis.step or 0)
     return after_failure(state.faults, fact.diagnosis.fingerprint, step, state.held)
 
 

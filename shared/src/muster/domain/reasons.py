@@ -32,7 +32,13 @@ class ReasonCode(StrEnum):
     HANG = "HANG"
     RESTART_LIMIT = "RESTART_LIMIT"
     NOT_RETRIED = "NOT_RETRIED"
+    DETERMINISTIC = "DETERMINISTIC"
+    NO_TIME_LEFT = "NO_TIME_LEFT"
     RESTARTING = "RESTARTING"
+    RESTARTING_FREE = "RESTARTING_FREE"
+    REPLACING = "REPLACING"
+    PAUSED = "PAUSED"
+    HANG_LIMIT = "HANG_LIMIT"
     INFRASTRUCTURE_LIMIT = "INFRASTRUCTURE_LIMIT"
     NEEDS_HUMAN = "NEEDS_HUMAN"
     UNDECIDED = "UNDECIDED"
@@ -107,6 +113,30 @@ _TEXTS: dict[ReasonCode, tuple[str, str]] = {
         "{why}; automatic restart is off or does not cover this failure",
         "{why_zh}；未开启自动容错，或该故障不在重试范围内",
     ),
+    ReasonCode.DETERMINISTIC: (
+        "{why}; the same would happen again, so it is not retried",
+        "{why_zh}；重试也会得到同样的结果，因此不再重试",
+    ),
+    ReasonCode.NO_TIME_LEFT: (
+        "{why}; the maximum run time of {seconds} s leaves no time for a restart",
+        "{why_zh}；最长运行时间 {seconds} 秒已不足以再次启动",
+    ),
+    ReasonCode.RESTARTING_FREE: (
+        "{why}; tried again, and none of its retries is used ({count} of {limit} within 24 h)",
+        "{why_zh}；将重新启动，不消耗重试次数（24 小时内第 {count} 次，上限 {limit} 次）",
+    ),
+    ReasonCode.REPLACING: (
+        "{why}; the job goes on on other nodes, and none of its retries is used",
+        "{why_zh}；任务将迁移到其他节点继续运行，不消耗重试次数",
+    ),
+    ReasonCode.PAUSED: (
+        "{why}; many jobs are affected, so it waits and none of its retries is used",
+        "{why_zh}；多个任务受到影响，任务将暂缓重试，不消耗重试次数",
+    ),
+    ReasonCode.HANG_LIMIT: (
+        "{why}; restarted {limit} time(s) without any progress, so a person must look",
+        "{why_zh}；已重启 {limit} 次仍没有进展，需人工检查",
+    ),
     ReasonCode.RESTARTING: (
         "restart {count} of {limit}: {why}",
         "第 {count}/{limit} 次自动重启：{why_zh}",
@@ -159,4 +189,11 @@ def because(said: Reason, why: Reason) -> Reason:
         code=said.code,
         en=f"{said.en}; the last placement round said: {why.en}",
         zh=f"{said.zh}；最近一轮调度：{why.zh}",
+    )
+
+
+def advised(said: Reason, advice_en: str, advice_zh: str) -> Reason:
+    """Return a reason that also tells a person what to do."""
+    return Reason(
+        code=said.code, en=f"{said.en}. To do: {advice_en}", zh=f"{said.zh}。建议：{advice_zh}"
     )

@@ -8,7 +8,6 @@ Durations are seconds unless the name says hours; memory is MiB.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
@@ -16,6 +15,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from muster.domain.auto_queue import AutoQueueSpec, queue_limits
 from muster.domain.demand import (
     Demand,
+    FaultStrategy,
     HangLimits,
     JobType,
     Locality,
@@ -96,15 +96,6 @@ class TolerationSpec(Strict):
 
     key: Annotated[str, Field(min_length=1, max_length=317)] | None = None
     value: Annotated[str, Field(max_length=63)] | None = None
-
-
-class FaultStrategy(StrEnum):
-    """Which failures the user wants restarted."""
-
-    ON_FAILURE = "on_failure"
-    EXIT_CODES = "exit_codes"
-    LOG_KEYWORDS = "log_keywords"
-    ALWAYS = "always"
 
 
 class HangSpec(Strict):
@@ -282,6 +273,8 @@ class JobSpec(Strict):
             queue=queue_limits(self.auto_queue),
             max_restarts=_restarts(self.fault_tolerance),
             restart_exit_codes=exit_codes(self.fault_tolerance.exit_codes),
+            restart_strategy=self.fault_tolerance.strategy,
+            restart_keywords=self.fault_tolerance.log_keywords,
             hang=_hang(self.fault_tolerance),
             grace_s=self.grace_s,
             start_deadline_s=self.start_deadline_s,

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator
 
 from muster.domain.auto_queue import AutoQueueSpec
-from muster.domain.demand import JobType, ResourceClass
+from muster.domain.demand import FaultStrategy, JobType, ResourceClass
 from muster.domain.rules import violation
-from muster.domain.spec import FaultStrategy, JobSpec
+from muster.domain.spec import JobSpec
 from muster.domain.templates import well_formed
 from muster.domain.violations import Violation
 

@@ -21,7 +21,7 @@ from muster.domain.phases import Phase
 from muster.domain.spec import JobSpec
 from muster.domain.state import DeadlineKind, JobState
 from muster.domain.tenants import QuotaSet, Share, TenantView
-from muster.fault_tolerance.core.verdict import verdict
+from muster.fault_tolerance.core.verdict import by_event
 from muster.requeue.core import decide
 from muster.scheduler.core.clocks import counts_for, owes_proof
 from muster.scheduler.core.plan import plan
@@ -146,7 +146,7 @@ class Cores:
 
     def judge(self) -> None:
         """Let fault tolerance look at the job."""
-        found = verdict(self.job, self.history[-1].fact, self.now)
+        found = by_event(self.job, self.history[-1].fact, self.now)
         if found is not None:
             self.tell(found, JOB, Owner.FAULT_TOLERANCE)
 

@@ -9,7 +9,7 @@ from muster.domain.edges import Owner
 from muster.domain.facts import Fact
 from muster.domain.phases import Phase
 from muster.domain.state import JobState
-from muster.fault_tolerance.core.verdict import verdict
+from muster.fault_tolerance.core.verdict import by_event
 from muster.log import Recorded
 from muster.runtime.deadlines import Deadlines
 from muster.runtime.journal import Journal
@@ -45,7 +45,7 @@ class Handlers:
             return
         evidence = await self._evidence(tenant, job)
         after = await self._journal.advance(
-            tenant, job, lambda now_last, now: verdict(now_last.job, evidence, now), last.seq
+            tenant, job, lambda now_last, now: by_event(now_last.job, evidence, now), last.seq
         )
         if after is not None:
             await self.deadlines.keep(after.job)

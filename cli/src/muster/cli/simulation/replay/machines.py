@@ -15,7 +15,7 @@ from muster.domain import facts as f
 from muster.domain.edges import Owner
 from muster.domain.phases import Phase
 from muster.domain.state import JobState
-from muster.fault_tolerance.core.verdict import verdict
+from muster.fault_tolerance.core.verdict import by_event
 from muster.requeue.core.decide import on_release
 from muster.scheduler.core.snapshot import JobKey
 
@@ -84,7 +84,7 @@ class Machines:
         )
         failed = f.WorkersFailed(attempt=state.attempt, failures=failures)
         self._write(key, failed)
-        found = verdict(self._state(key), failed, self._book.clock.now())
+        found = by_event(self._state(key), failed, self._book.clock.now())
         if found is not None:
             self._book.write(Owner.FAULT_TOLERANCE, key, found)
 

@@ -66,7 +66,9 @@ class Failure:
     cause. hung: it was ended because nothing moved; seconds without progress. exited: one worker
     ended and the others stayed. stage, step: how far it had come; None = unknown. ran_s: how long
     it ran; None = unknown. gpus: of the gang, shared cards as parts. complete: a line of success
-    was seen. checkpoint_dir: as the job declares it.
+    was seen. checkpoint_dir: as the job declares it. unsaved_s: seconds of work since a checkpoint
+    was last heard of; None = as long as it ran. outlier: of a hang, the worker that stands out.
+    start_s: how long the attempt took to start; None = unknown.
     """
 
     tenant: str
@@ -87,6 +89,9 @@ class Failure:
     image: str = ""
     checkpoint_dir: str | None = None
     checkpoint: CheckpointFolder | None = None
+    unsaved_s: float | None = None
+    outlier: str | None = None
+    start_s: float | None = None
     faults: Faults | None = None
     earlier: tuple[Earlier, ...] = ()
     records: tuple[NodeRecord, ...] = ()

@@ -1,100 +1,221 @@
-"""The verdict on a failure: restart, replace, give up, or ask a person. Pure.
+"""The verdict on a failure: again, elsewhere, not again, or a person. Pure.
 
-For now the evidence is the exit of the worker that ended first and the state of its node; the
-ledgers are already the separate ones: a lost node never costs the user a restart.
+One failure moves one ledger. Whatever the user's strategy is, what is sure to come again is not
+tried again, but for `always`; a full disk or quota not even then. With fault tolerance off a job
+still goes on elsewhere if something other than its own output proves that the infrastructure
+failed: that was never the user's to pay for.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from datetime import datetime
 
-from muster.domain.causes import EvictionCause
 from muster.domain.deadlines import VERDICT_S, passed
-from muster.domain.evolve import INFRASTRUCTURE_WINDOW
-from muster.domain.facts import (
-    Escalated,
-    Fact,
-    Failed,
-    Hung,
-    ReplacementOrdered,
-    Restarted,
-    WorkerFailure,
-    WorkersFailed,
-)
+from muster.domain.demand import FaultStrategy
+from muster.domain.diagnosis import Action, Blame, Kind, Source
+from muster.domain.edges import Owner
+from muster.domain.evolve import evolve
+from muster.domain.facts import Escalated, Fact, Failed, Judged, ReplacementOrdered
 from muster.domain.phases import Phase
 from muster.domain.reasons import ReasonCode, reason
 from muster.domain.state import DeadlineKind, JobState
+from muster.fault_tolerance.core.again import left_as_ordered, paused, replaced, restarted
+from muster.fault_tolerance.core.case import Case
+from muster.fault_tolerance.core.diagnosis import explained
+from muster.fault_tolerance.core.event import failure_of
+from muster.fault_tolerance.core.failure import Failure
+from muster.fault_tolerance.core.ledger import (
+    HANG_LIMIT,
+    INFRASTRUCTURE_LIMIT,
+    Ledger,
+    counts,
+    recent,
+)
+from muster.fault_tolerance.core.rules import Rulebook
+from muster.fault_tolerance.core.strategy import covers
 
-INFRASTRUCTURE_LIMIT = 20
-"""Failures that are not the job's own, within 24 h, before a person must look."""
+NO_RULES = Rulebook("none", ())
+_PROVED = frozenset({Source.POD, Source.NODE, Source.KERNEL})
+"""Evidence that is not the job's own word."""
 
 
-def verdict(state: JobState, evidence: Fact | None, now: datetime) -> Fact | None:
-    """Decide about a faulted job; None when it is not faulted any more.
+def judge(
+    state: JobState,
+    failure: Failure,
+    book: Rulebook,
+    now: datetime,
+    seen: Collection[str] = (),
+) -> Judged | None:
+    """Diagnose a failure and decide about the job; None when it is not faulted any more.
 
-    evidence: the fact that made it faulted (WorkersFailed or Hung); None if it cannot be read,
-    then a person must decide once the time for a verdict is over.
+    seen: which of the job's keywords stand in its output.
     """
     if state.phase is not Phase.FAULTED:
         return None
-    match evidence:
-        case WorkersFailed():
-            return _on_failure(state, evidence, now)
-        case Hung():
-            return _on_budget(state, f"no progress for {evidence.seconds} s", retried=True)
-        case _:
-            return _undecided(state, now)
+    diagnosis, cause = explained(failure, book, now)
+    return verdict(Case(state, failure, diagnosis, cause, now, frozenset(seen)))
 
 
-def _undecided(state: JobState, now: datetime) -> Fact | None:
+def by_event(
+    state: JobState, evidence: Fact | None, now: datetime, book: Rulebook = NO_RULES
+) -> Fact | None:
+    """Decide from the event of the failure alone, for which nobody was asked.
+
+    evidence: the fact that made the job faulted; None if it cannot be read.
+    """
+    if state.phase is not Phase.FAULTED:
+        return None
+    if evidence is None:
+        return undecided(state, now)
+    return judge(state, failure_of(state, evidence, now), book, now)
+
+
+def undecided(state: JobState, now: datetime) -> Fact | None:
+    """Decide where not even the event of the failure can be read: a person, once time is over."""
     if not passed(state, DeadlineKind.VERDICT, now):
         return None
     return Escalated(reason=reason(ReasonCode.UNDECIDED, seconds=VERDICT_S))
 
 
-def _on_failure(state: JobState, evidence: WorkersFailed, now: datetime) -> Fact:
-    lost = tuple(sorted({x.node for x in evidence.failures if x.cause == "node_lost"}))
-    if lost:
-        return _on_lost_nodes(state, lost, now)
-    first = evidence.failures[0]
-    return _on_budget(state, _described(first), retried=_covered(state, first))
-
-
-def _on_lost_nodes(state: JobState, lost: tuple[str, ...], now: datetime) -> Fact:
-    recent = [t for t in state.ledgers.infrastructure if now - t < INFRASTRUCTURE_WINDOW]
-    if len(recent) >= INFRASTRUCTURE_LIMIT:
-        return Escalated(reason=reason(ReasonCode.INFRASTRUCTURE_LIMIT, count=len(recent)))
-    why = f"node {', '.join(lost)} was lost"
-    return ReplacementOrdered(
-        cause=EvictionCause.NODE_LOST,
-        reason=reason(ReasonCode.EVICTED, cause=why),
-        infrastructure=True,
-        avoid=lost,
+def verdict(case: Case) -> Judged:
+    """Return the fact that follows, with its diagnosis and the ledgers before and after."""
+    fact = _decided(case)
+    after = evolve(case.state, fact, case.now, Owner.FAULT_TOLERANCE)
+    diagnosis = case.diagnosis.model_copy(
+        update={
+            "excluded": fact.avoid if isinstance(fact, ReplacementOrdered) else (),
+            "before": counts(case.state, case.now),
+            "after": counts(after, case.now),
+        }
     )
+    return fact.model_copy(update={"diagnosis": diagnosis})
 
 
-def _described(failure: WorkerFailure) -> str:
-    how = failure.cause if failure.exit_code is None else f"exit code {failure.exit_code}"
-    return f"{failure.worker} on {failure.node}: {how}"
+def _decided(case: Case) -> Judged:
+    if _never_again(case):
+        return _to_a_person(case)
+    if case.diagnosis.incident and case.diagnosis.action is not Action.STOP and case.limit:
+        return paused(case)
+    return _ACTIONS[case.diagnosis.action](case)
 
 
-def _covered(state: JobState, failure: WorkerFailure) -> bool:
-    """Tell whether the user's strategy restarts after this exit. No ranges = after any."""
-    ranges = state.demand.restart_exit_codes
-    if not ranges:
-        return True
-    code = failure.exit_code
-    return code is not None and any(low <= code <= high for low, high in ranges)
+def _never_again(case: Case) -> bool:
+    """Tell whether another attempt only makes it worse: a full disk gets fuller."""
+    found = case.diagnosis
+    return found.blame is Blame.STORAGE and found.kind is Kind.DETERMINISTIC
 
 
-def _on_budget(state: JobState, why: str, *, retried: bool) -> Fact:
-    limit, used = state.demand.max_restarts, state.ledgers.restarts
-    if not limit or not retried:
-        return Failed(reason=reason(ReasonCode.NOT_RETRIED, why=why))
+def _to_a_person(case: Case) -> Judged:
+    """Park the job; with fault tolerance off nobody waits for it, and it has failed."""
+    if not case.limit:
+        return _not_retried(case)
+    return Escalated(reason=case.says(ReasonCode.NEEDS_HUMAN))
+
+
+def _not_retried(case: Case) -> Judged:
+    return Failed(reason=case.says(ReasonCode.NOT_RETRIED))
+
+
+def _stopped(case: Case) -> Judged:
+    always = case.state.demand.restart_strategy is FaultStrategy.ALWAYS
+    if always and case.limit:
+        return _own(case)
+    return Failed(reason=case.says(ReasonCode.DETERMINISTIC))
+
+
+def _tried_once(case: Case) -> Judged:
+    if case.again:
+        return _stopped(case)
+    return _tried(case)
+
+
+def _tried(case: Case) -> Judged:
+    """Try again on the same nodes; who pays depends on whose failure it is."""
+    if case.failure.hung is not None and case.diagnosis.blame is Blame.UNKNOWN:
+        return _after_hang(case)
+    if case.diagnosis.blame.infrastructure:
+        return _infrastructure(case)
+    return _own(case)
+
+
+def _own(case: Case) -> Judged:
+    """Pay from the user's restarts."""
+    used, limit, demand = case.state.ledgers.restarts, case.limit, case.state.demand
+    if not limit or not covers(demand, _exit_code(case), case.seen):
+        return _not_retried(case)
     if used >= limit:
-        return Failed(reason=reason(ReasonCode.RESTART_LIMIT, limit=limit, why=why))
-    again = reason(ReasonCode.RESTARTING, count=used + 1, limit=limit, why=why)
-    if state.eviction is not None:
-        # the nodes were about to be taken away anyway: the next attempt runs elsewhere
-        return ReplacementOrdered(cause=EvictionCause.FAULT, reason=again, restart=True)
-    return Restarted(reason=again)
+        return Failed(reason=case.says(ReasonCode.RESTART_LIMIT, limit=limit))
+    if _too_late(case):
+        seconds = demand.max_runtime_s
+        return Failed(reason=case.says(ReasonCode.NO_TIME_LEFT, seconds=seconds))
+    why = case.says(ReasonCode.RESTARTING, count=used + 1, limit=limit)
+    return restarted(case, Ledger.RESTARTS, why)
+
+
+def _exit_code(case: Case) -> int | None:
+    first = case.diagnosis.first
+    return next((w.exit_code for w in case.failure.workers if w.worker == first), None)
+
+
+def _too_late(case: Case) -> bool:
+    """Tell whether the job would be over its run time before it had begun again."""
+    most, start = case.state.demand.max_runtime_s, case.failure.start_s
+    return most is not None and start is not None and most <= start
+
+
+def _infrastructure(case: Case) -> Judged:
+    """Pay from the ledger of the infrastructure, and stay on the nodes if none is to blame."""
+    refused = _limited(case)
+    if refused is not None:
+        return refused
+    why = case.says(ReasonCode.REPLACING)
+    if case.diagnosis.nodes or case.diagnosis.action is Action.REQUEUE:
+        return replaced(case, Ledger.INFRASTRUCTURE, why, case.diagnosis.nodes)
+    count = recent(case.state, case.now) + 1
+    why = case.says(ReasonCode.RESTARTING_FREE, count=count, limit=INFRASTRUCTURE_LIMIT)
+    return restarted(case, Ledger.INFRASTRUCTURE, why)
+
+
+def _limited(case: Case) -> Judged | None:
+    if not case.limit and case.cause.source not in _PROVED:
+        return _not_retried(case)
+    count = recent(case.state, case.now)
+    if count >= INFRASTRUCTURE_LIMIT:
+        return Escalated(reason=reason(ReasonCode.INFRASTRUCTURE_LIMIT, count=count))
+    return None
+
+
+def _after_hang(case: Case) -> Judged:
+    """Nothing moved and nothing shows why: twice, then a person, with the stacks."""
+    if not case.limit:
+        return _not_retried(case)
+    used = case.state.ledgers.hangs
+    if used >= HANG_LIMIT:
+        return Escalated(reason=case.says(ReasonCode.HANG_LIMIT, limit=HANG_LIMIT))
+    why = case.says(ReasonCode.RESTARTING, count=used + 1, limit=HANG_LIMIT)
+    placed = case.state.placed_on
+    node = placed.get(case.failure.outlier or "")
+    if node is not None:
+        return replaced(case, Ledger.HANGS, why, (node,))
+    return restarted(case, Ledger.HANGS, why)
+
+
+def _requeued(case: Case) -> Judged:
+    if case.failure.order is not None:
+        return left_as_ordered(case)
+    return _infrastructure(case)
+
+
+_ACTIONS: dict[Action, Callable[[Case], Judged]] = {
+    Action.STOP: _stopped,
+    Action.RETRY_ONCE: _tried_once,
+    Action.RETRY: _tried,
+    Action.IN_PLACE: _tried,
+    Action.EXCLUDE: _infrastructure,
+    Action.CORDON: _infrastructure,
+    Action.REQUEUE: _requeued,
+    Action.HOLD: _to_a_person,
+    Action.WATCH: _tried,
+    Action.IGNORE: left_as_ordered,
+}
