@@ -46,5 +46,5 @@ class Case:
     def says(self, code: ReasonCode, **values: object) -> Reason:
         """Return a reason with the cause in words, and the advice where there is one."""
         what, advice = self.cause.what, self.diagnosis.advice
-        said = reason(code, why=what.en, why_zh=what.zh, **values)
+        said = reason(code, why=what.en.rstrip("."), why_zh=what.zh.rstrip("。"), **values)
         return advised(said, advice.en, advice.zh) if advice else said

@@ -158,6 +158,19 @@ def left_alone(worker: WorkerEvidence, sign: Sign | None) -> Cause:
     )
 
 
+def ended_well() -> Cause:
+    """Every worker ended with exit code 0, and the training said that it was complete."""
+    return Cause(
+        rule=None,
+        blame=Blame.UNKNOWN,
+        kind=Kind.EITHER,
+        action=Action.IGNORE,
+        source=Source.EXIT,
+        what=Advice(en="every worker ended well", zh="所有 Worker 均正常结束"),
+        confidence=0.9,
+    )
+
+
 def after_success(worker: WorkerEvidence) -> Cause:
     """The training said that it was complete, and then a worker ended badly."""
     return Cause(

@@ -138,7 +138,9 @@ def _left_alone(view: View) -> Cause | None:
     others = [w for w in view.failure.workers if not has_ended(w)]
     if others or view.failure.exited:
         return causes.left_alone(first, _exit_sign(view, first, "exit=0 gang=partial"))
-    if view.failure.complete or not any(view.root(w) for w in view.order):
+    if view.failure.complete:
+        return causes.ended_well()
+    if not any(view.root(w) for w in view.order):
         return None
     sign = _exit_sign(view, first, "exit=0 tail=root_candidate")
     return causes.of_sign(sign) if sign else None

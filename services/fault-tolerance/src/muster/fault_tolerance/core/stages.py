@@ -18,8 +18,6 @@ _STEP = re.compile(
 _SAVING = re.compile(
     r"\bsav(?:ing|e)\b.{0,60}\bcheckpoint|\bcheckpoint\b.{0,60}\bsaving\b", re.IGNORECASE
 )
-    r"\bsav(?:ing|e)\b.{0,60}\bcheckpoint|\bcheckpoint\b.{0,60}\bsaving\b", re.IGNORECASE
-)
 _SAVED = re.compile(
     r"\b(?:successfully )?saved\b.{0,60}\bcheckpoint|\bcheckpoint\b.{0,60}\bsaved\b", re.IGNORECASE
 )

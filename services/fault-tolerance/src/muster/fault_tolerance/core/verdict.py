@@ -202,9 +202,11 @@ def _after_hang(case: Case) -> Judged:
 
 
 def _requeued(case: Case) -> Judged:
-    if case.failure.order is not None:
-        return left_as_ordered(case)
-    return _infrastructure(case)
+    return left_as_ordered(case) if case.failure.order else _infrastructure(case)
+
+
+def _ignored(case: Case) -> Judged:
+    return left_as_ordered(case) if case.failure.order else _to_a_person(case)
 
 
 _ACTIONS: dict[Action, Callable[[Case], Judged]] = {
@@ -217,5 +219,5 @@ _ACTIONS: dict[Action, Callable[[Case], Judged]] = {
     Action.REQUEUE: _requeued,
     Action.HOLD: _to_a_person,
     Action.WATCH: _tried,
-    Action.IGNORE: left_as_ordered,
+    Action.IGNORE: _ignored,
 }
