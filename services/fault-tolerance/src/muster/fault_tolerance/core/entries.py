@@ -86,11 +86,11 @@ class Entry:
             return None
         return Advice(en=value["en"], zh=value["zh"], field=value.get("field"))
 
-    def pattern(self) -> re.Pattern[str] | None:
+    def pattern(self, name: str) -> re.Pattern[str] | None:
         """Compile the pattern, unless it is none or could take very long."""
-        text, flags = self.data.get("pattern"), self.data.get("flags", "")
+        text, flags = self.data.get(name), self.data.get("flags", "")
         if not isinstance(text, str) or not text:
-            self.fault("missing", "pattern")
+            self.fault("missing", name)
             return None
         if not isinstance(flags, str) or set(flags) - _FLAGS.keys():
             self.fault("word", "flags", ", ".join(_FLAGS))
@@ -100,10 +100,10 @@ class Entry:
             made = patterns.compiled(text, bits)
             slow = patterns.danger(text, bits)
         except (re.error, OverflowError, RecursionError) as error:
-            self.fault("pattern", "pattern", str(error))
+            self.fault("pattern", name, str(error))
             return None
         if slow:
-            self.fault("slow", "pattern", slow)
+            self.fault("slow", name, slow)
         return made
 
     def literals(self, pattern: re.Pattern[str]) -> tuple[str, ...]:

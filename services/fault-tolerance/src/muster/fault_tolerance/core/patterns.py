@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import reduce
+from functools import lru_cache
 from re import _constants, _parser  # type: ignore[attr-defined]
 from typing import Any
 
@@ -21,13 +21,20 @@ STEPS = 100_000
 """Ways in which a pattern may be tried from one place of a line."""
 _LINE = 4096
 _OPTIONS = 24
+_BROAD = frozenset({op.CATEGORY_NOT_SPACE, op.CATEGORY_NOT_DIGIT})
 
 Tree = Iterable[tuple[Any, Any]]
 
 
+@lru_cache(maxsize=4)
+def _parsed(pattern: str, flags: int) -> Tree:
+    """Parse a pattern once for all questions about it."""
+    return tuple(_parser.parse(pattern, flags))
+
+
 def literals(pattern: str, flags: int = 0) -> tuple[str, ...]:
     """Return texts, in lower case, of which every match contains at least one; () = none known."""
-    return _best(_parser.parse(pattern, flags))
+    return _best(_parsed(pattern, flags))
 
 
 def _best(tree: Tree) -> tuple[str, ...]:
@@ -65,7 +72,7 @@ def _worth(choice: Sequence[str]) -> tuple[bool, bool, int, int]:
 
 def danger(pattern: str, flags: int = 0) -> str | None:
     """Return the construct that could take very long on a hostile line, in words; None = safe."""
-    return _nested(_parser.parse(pattern, flags), repeated=False) or _many(pattern, flags)
+    return _nested(_parsed(pattern, flags), repeated=False) or _many(pattern, flags)
 
 
 def _nested(tree: Tree, *, repeated: bool) -> str | None:
@@ -82,40 +89,44 @@ def _nested(tree: Tree, *, repeated: bool) -> str | None:
 
 
 def _many(pattern: str, flags: int) -> str | None:
-    steps = _ways(_parser.parse(pattern, flags))
+    steps = _ways(_parsed(pattern, flags))
     return f".*…[^x]{{0,n}}… ({steps} > {STEPS})" if steps > STEPS else None
 
 
 def _ways(tree: Tree) -> int:
-    return reduce(lambda all_of, item: all_of * _ways_of(*item), tree, 1)
+    ways, most = 1, 1
+    for kind, value in tree:
+        tried = ways * _ways_of(kind, value)
+        most = max(most, tried)
+        # what only looks ahead is tried once for each way so far, and never again
+        ways = ways if kind in {op.ASSERT, op.ASSERT_NOT} else tried
+    return most
 
 
 def _ways_of(kind: Any, value: Any) -> int:
     inner = [_ways(part) for part in _parts(kind, value)]
     ways = (sum(inner) if kind is op.BRANCH else max(inner, default=1)) or 1
-    if kind in {op.MAX_REPEAT, op.MIN_REPEAT} and _wide(value[2]):
-        most = _LINE if value[1] is op.MAXREPEAT else int(value[1])
+    endless = kind in {op.MAX_REPEAT, op.MIN_REPEAT} and value[1] is op.MAXREPEAT
+    if kind in {op.MAX_REPEAT, op.MIN_REPEAT} and _wide(value[2], words=endless):
+        most = _LINE if endless else int(value[1])
         return ways * max(1, most - int(value[0]))
     return ways
 
 
-def _wide(tree: Tree) -> bool:
-    """Tell whether a piece takes nearly any character: only then do repetitions overlap."""
+def _wide(tree: Tree, *, words: bool) -> bool:
+    """Tell whether a piece takes nearly any character: only then do repetitions overlap.
+
+    words: letters count as nearly any; a long line may consist of them alone.
+    """
+    broad = _BROAD | {op.CATEGORY_WORD} if words else _BROAD
     for kind, value in tree:
-        if kind is op.ANY or kind is op.NOT_LITERAL:
+        if kind in {op.ANY, op.NOT_LITERAL}:
             return True
-        if kind is op.IN and (value[0][0] is op.NEGATE or _broad(value)):
+        if kind is op.IN and any(k is op.NEGATE or v in broad for k, v in value):
             return True
-        if any(_wide(part) for part in _parts(kind, value)):
+        if any(_wide(part, words=words) for part in _parts(kind, value)):
             return True
     return False
-
-
-def _broad(choices: Iterable[tuple[Any, Any]]) -> bool:
-    return any(
-        kind is op.CATEGORY and value in {op.CATEGORY_NOT_SPACE, op.CATEGORY_NOT_DIGIT}
-        for kind, value in choices
-    )
 
 
 def _parts(kind: Any, value: Any) -> Sequence[Tree]:

@@ -45,7 +45,8 @@ pod in its status and in an event, and of a node in a condition and in an event.
 class Rule:
     """One rule. what: what it means, in words; its field is not used.
 
-    literals: every match contains one of them (in lower case). codes: numbers that the group `code`
+    literals: every match contains one of them (in lower case). unless: no line that this matches,
+    too. codes: numbers that the group `code`
     of the pattern must be one of; empty = any. stages: only of a failure in one of these; empty =
     any. exit_codes: only if the worker ended with one of these; empty = any. weak: says so little
     that any other root is to be preferred. shadow: counted, and never decides.
@@ -61,6 +62,7 @@ class Rule:
     literals: tuple[str, ...]
     what: Advice
     advice: Advice | None = None
+    unless: re.Pattern[str] | None = None
     codes: frozenset[int] = frozenset()
     stages: frozenset[Stage] = frozenset()
     exit_codes: frozenset[int] = frozenset()
@@ -179,7 +181,7 @@ def _hits(shelf: _Shelf, line: Line, places: Iterable[int]) -> Iterator[Hit]:
 
 def _hit(rule: Rule, line: Line) -> Hit | None:
     found = rule.pattern.search(line.text)
-    if found is None:
+    if found is None or (rule.unless and rule.unless.search(line.text)):
         return None
     named = found.groupdict()
     code = named.get("code")

@@ -16,7 +16,7 @@ from muster.fault_tolerance.core.rulefaults import Fault
 from muster.fault_tolerance.core.rules import Role, Rule, Rulebook
 
 FIELDS = (
-    "id", "scope", "role", "blame", "kind", "action", "what", "pattern", "flags", "literals",
+    "id", "scope", "role", "blame", "kind", "action", "what", "pattern", "flags", "literals", "unless",
     "codes", "stages", "exit_codes", "weak", "shadow", "examples", "near_misses", "advice",
     "note", "off",
 )  # fmt: skip
@@ -97,7 +97,7 @@ def _made(entry: Entry, group: str) -> Rule | None:
     for name in entry.data.keys() - set(FIELDS):
         entry.fault("unknown", str(name), ", ".join(FIELDS))
     action = entry.word("action", Action)
-    expression = entry.pattern()
+    expression = entry.pattern("pattern")
     if expression is None:
         return None
     rule = Rule(
@@ -111,6 +111,7 @@ def _made(entry: Entry, group: str) -> Rule | None:
         literals=entry.literals(expression),
         what=entry.texts("what", needed=True) or Advice(en="", zh=""),
         advice=entry.texts("advice", needed=False),
+        unless=entry.pattern("unless") if "unless" in entry.data else None,
         codes=entry.numbers("codes"),
         stages=frozenset(entry.words("stages", Stage)),
         exit_codes=entry.numbers("exit_codes"),
