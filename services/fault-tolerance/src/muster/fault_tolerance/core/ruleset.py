@@ -16,7 +16,8 @@ from muster.fault_tolerance.core.rulefaults import Fault
 from muster.fault_tolerance.core.rules import Role, Rule, Rulebook
 
 FIELDS = (
-    "id", "scope", "role", "blame", "kind", "action", "what", "pattern", "flags", "literals", "unless",
+    "id", "scope", "role", "blame", "kind", "action", "what", "pattern", "flags",
+    "literals", "unless",
     "codes", "stages", "exit_codes", "weak", "shadow", "examples", "near_misses", "advice",
     "note", "off",
 )  # fmt: skip
