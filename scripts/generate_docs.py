@@ -11,6 +11,11 @@ from pathlib import Path
 
 from pydantic_settings import BaseSettings
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.faults import scores
+from benchmarks.faults_cases import load
+from benchmarks.faults_page import figures, intro
 from muster.admission.settings import AdmissionSettings
 from muster.bus.topology import CONSUMERS, DESKS, STREAMS
 from muster.cli import reference as cli
@@ -422,6 +427,14 @@ def auto_queue() -> str:
     return _page("Auto-queue", auto_queue_page.INTRO, auto_queue_page.page())
 
 
+def fault_scoreboard() -> str:
+    """Every labelled failure under every policy: a run of the benchmark."""
+    labelled = load()
+    return _page(
+        "How well failures are told apart", intro(labelled), figures(list(scores(labelled)))
+    )
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "phases.md": phases,
     "edges.md": edges,
@@ -437,6 +450,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "commands.md": commands,
     "invariants.md": invariants,
     "cases.md": cases,
+    "fault_scoreboard.md": fault_scoreboard,
 }
 
 if __name__ == "__main__":
