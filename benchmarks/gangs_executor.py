@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from muster.domain.edges import Owner
-from muster.domain.evidence import NodeLine
+from muster.domain.evidence import CheckpointFolder, NodeLine
 from muster.executor.backends import (
     Launch,
     NodeFacts,
@@ -108,6 +108,10 @@ class InstantBackend:
     ) -> Mapping[str, Sequence[NodeLine]]:
         """See the port: nodes say nothing."""
         return {}
+
+    async def checkpoints(self, path: str) -> CheckpointFolder:
+        """See the port: there are none."""
+        return CheckpointFolder(path=path)
 
     async def signs(self, keys: Sequence[WorkerKey], *, stacks: bool) -> Mapping[WorkerKey, Signs]:
         """See the port: nobody can say."""

@@ -11,6 +11,7 @@ from muster.contracts import subjects
 from muster.domain import facts as f
 from muster.domain.causes import EvictionCause
 from muster.domain.edges import Owner
+from muster.domain.evidence import CheckpointFolder
 from muster.domain.state import JobState
 from muster.executor.backends import WorkerKey
 from muster.executor.backends.local.logs import LogFile
@@ -36,6 +37,9 @@ class Files:
 
     def changes(self) -> None:
         return None
+
+    async def checkpoints(self, path: str) -> CheckpointFolder:
+        return CheckpointFolder(path=path)
 
     def output(self, key: WorkerKey) -> LogFile:
         return LogFile(self.root / key.job / str(key.attempt) / f"{key.worker}.log")

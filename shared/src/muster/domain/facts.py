@@ -15,6 +15,7 @@ from pydantic import Field
 from muster.domain.causes import EvictionCause
 from muster.domain.demand import Demand, QueueLimits
 from muster.domain.diagnosis import Diagnosis
+from muster.domain.evidence import CheckpointFound
 from muster.domain.model import Frozen, Instant, Token
 from muster.domain.phases import Phase
 from muster.domain.reasons import Reason
@@ -116,9 +117,15 @@ class Declined(Fact):
 
 
 class Launching(OfAttempt):
-    """Appended before the first process or pod of the attempt."""
+    """Appended before the first process or pod of the attempt.
+
+    resume_from: of a further attempt, the newest whole checkpoint in the folder that the job
+    declares; skipped: newer ones that are broken, and why. Nothing of them was touched.
+    """
 
     event: ClassVar[str] = "launching"
+    resume_from: str | None = None
+    skipped: tuple[CheckpointFound, ...] = ()
 
 
 class StartRefused(OfAttempt):

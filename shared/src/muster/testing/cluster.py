@@ -12,7 +12,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
-from muster.domain.evidence import Scope
+from muster.domain.evidence import CheckpointFound, Scope
 from muster.domain.nodes import ForeignUse, NodeShape
 from muster.testing.scripts import Script as Script  # noqa: PLC0414 - part of what is told here
 from muster.testing.scripts import Vitals, output_of, vitals_over
@@ -130,7 +130,10 @@ class SimNode:
 
 @dataclass(slots=True)
 class SimCluster:
-    """version counts changes; started: how often each worker was really started."""
+    """version counts changes; started: how often each worker was really started.
+
+    checkpoints: what stands in which folder, the newest first.
+    """
 
     script_of: Callable[[WorkerId], Script]
     nodes: dict[str, SimNode] = field(default_factory=dict)
@@ -138,6 +141,7 @@ class SimCluster:
     started: dict[WorkerId, int] = field(default_factory=dict)
     version: int = 0
     changed: list[tuple[int, str]] = field(default_factory=list)
+    checkpoints: dict[str, tuple[CheckpointFound, ...]] = field(default_factory=dict)
     _on: dict[str, dict[WorkerId, SimWorker]] = field(default_factory=dict)
 
     def add(self, name: str, shape: NodeShape) -> SimNode:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from muster.domain.errors import Temporary
-from muster.domain.evidence import NodeLine
+from muster.domain.evidence import CheckpointFolder, NodeLine
 from muster.executor.backends import (
     Launch,
     NodeFacts,
@@ -171,6 +171,11 @@ class SimBackend:
             NodeLine(scope=scope, text=text, at=None if at is None else _at(at + self._time.step))
             for at, scope, text in (node.said if node is not None else ())
         ]
+
+    async def checkpoints(self, path: str) -> CheckpointFolder:
+        """See the port."""
+        await self._before("cluster checkpoints")
+        return CheckpointFolder(path=path, found=self._cluster.checkpoints.get(path, ()))
 
     async def signs(self, keys: Sequence[WorkerKey], *, stacks: bool) -> Mapping[WorkerKey, Signs]:
         """See the port; a machine that is cut off shows nothing."""

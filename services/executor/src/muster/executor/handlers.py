@@ -43,6 +43,7 @@ from muster.executor.core.reconcile import (
     unexplained,
 )
 from muster.executor.core.view import Seen, View, Worker
+from muster.executor.gate import Gate
 from muster.executor.holder import Holder
 from muster.executor.launches import Launches, MissingSecret
 from muster.executor.leftovers import Leftovers, with_leftovers
@@ -80,6 +81,7 @@ class Handlers:
         self.deadlines = Deadlines(Owner.EXECUTOR, journal.log, journal.clock, self.on_time)
         self._notices = Notices(journal.clock.of_server)
         self._leftovers = Leftovers(backend, self.watch, journal.log)
+        self.gate = Gate(backend.checkpoints)
         self._specs: dict[str, JobSpec] = {}
         self._busy: set[str] = set()
         self._again: set[str] = set()
@@ -233,6 +235,8 @@ class Handlers:
         return False
 
     async def _record(self, last: Recorded, fact: f.Fact) -> bool:
+        if isinstance(fact, f.Launching):
+            fact = await self.gate.passed(last.job, await self.spec(last.job), fact)
         try:
             await self._journal.record(self._journal.about_job(last, fact))
         except Conflict:
@@ -247,8 +251,9 @@ class Handlers:
     async def _launch(self, last: Recorded, names: tuple[str, ...]) -> bool:
         state = last.job
         spec = await self.spec(state)
+        found = await self.gate.resume_from(state, spec)
         try:
-            await self._backend.launch(self._launches.build(state, spec, names))
+            await self._backend.launch(self._launches.build(state, spec, names, found))
         except Refused as refused:
             nothing = len(names) == len(state.placed_on)
             return await self._refused(last, refused.blames_job, str(refused), refused.zh, nothing)

@@ -29,10 +29,21 @@ class Launches:
         self._secrets = state_dir / "secrets"
         self._checkpoints = state_dir / "checkpoints"
 
-    def build(self, state: JobState, spec: JobSpec, names: tuple[str, ...]) -> list[Launch]:
-        """Return a launch for each named worker. Raises MissingSecret."""
+    def build(
+        self,
+        state: JobState,
+        spec: JobSpec,
+        names: tuple[str, ...],
+        resume_from: str | None = None,
+    ) -> list[Launch]:
+        """Return a launch for each named worker. Raises MissingSecret.
+
+        resume_from: the checkpoint that the attempt should go on from.
+        """
         order = state.demand.workers
         env = self._environment(state, spec)
+        if resume_from is not None:
+            env["MUSTER_RESUME_FROM"] = resume_from
         local: Counter[str] = Counter()
         launches = []
         for rank, name in enumerate(order):

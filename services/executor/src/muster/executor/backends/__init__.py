@@ -15,7 +15,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
-from muster.domain.evidence import NodeLine
+from muster.domain.evidence import CheckpointFolder, NodeLine
 from muster.domain.nodes import ForeignUse, Taint
 
 
@@ -188,6 +188,13 @@ class Backend(Protocol):
         """Return what kernels and the cluster said of nodes from `since` to `until`, oldest first.
 
         Instants are the world's. A line whose time nobody knows is among them.
+        """
+        ...
+
+    async def checkpoints(self, path: str) -> CheckpointFolder:
+        """Return the newest checkpoints of a folder, down to the first whole one; may take long.
+
+        path: as the job's workers see it. Nothing in it is changed.
         """
         ...
 

@@ -16,10 +16,11 @@ from signal import SIGKILL, SIGTERM
 from typing import TypeVar
 
 from muster.domain.errors import Temporary
-from muster.domain.evidence import NodeLine
+from muster.domain.evidence import CheckpointFolder, NodeLine
 from muster.executor.backends import Launch, NodeFacts, Observed, Signs, Words, WorkerKey
 from muster.executor.backends.local import keeper
 from muster.executor.backends.local.census import Census, Entry
+from muster.executor.backends.local.checkpoints import look
 from muster.executor.backends.local.launching import Launching, Ledger
 from muster.executor.backends.local.listening import serves
 from muster.executor.backends.local.logs import LogFile
@@ -103,6 +104,10 @@ class LocalBackend:
         return await self._run(
             lambda: self._witness.lines(self._configs(nodes), self._census.take(), since, until)
         )
+
+    async def checkpoints(self, path: str) -> CheckpointFolder:
+        """Look into the folder: a process of this machine sees the same."""
+        return await self._run(lambda: look(Path(path)))
 
     async def signs(self, keys: Sequence[WorkerKey], *, stacks: bool) -> Mapping[WorkerKey, Signs]:
         """Return signs of life from /proc; of GPUs from `nvidia-smi`, where there is one."""
