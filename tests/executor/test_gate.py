@@ -13,6 +13,7 @@ from muster.domain.evidence import CheckpointFolder, CheckpointFound
 from muster.domain.spec import JobSpec, ResourceSpec
 from muster.domain.state import JobState
 from muster.executor.gate import TOLD, Gate
+from tests.support.log_lives import START
 
 GOOD = CheckpointFound(name="step-100", step=100)
 
@@ -32,7 +33,18 @@ def spec(folder: str | None = "/ckpt") -> JobSpec:
 
 
 def job(attempt: int) -> JobState:
-    return JobState.model_construct(job="j1", attempt=attempt)
+    demand = spec().demand()
+    return JobState(
+        tenant="t",
+        job="j1",
+        user="ann",
+        name="train",
+        pool="default",
+        demand=demand,
+        submitted_at=START,
+        since=START,
+        attempt=attempt,
+    )
 
 
 def over(*found: CheckpointFound, error: str | None = None) -> Gate:

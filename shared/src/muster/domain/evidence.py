@@ -10,6 +10,9 @@ from enum import StrEnum
 from muster.domain.model import Frozen, Instant, Token
 from muster.domain.nodes import NodeCondition
 
+LEFT_BEHIND = "left_behind"
+"""Cause of a worker's failure: another one of its gang ended with 0, and it only waited on."""
+
 
 class Scope(StrEnum):
     """What kind of text a rule reads."""
@@ -34,9 +37,9 @@ class NodeLine(Frozen):
 class WorkerEvidence(Frozen):
     """One worker of the attempt. exit_code: 0-255, 128+n after signal n; None = alive or unknown.
 
-    cause: exited, node_lost or vanished. reason, message: as the cluster words its end (OOMKilled,
-    Evicted, ImagePullBackOff ...). tail: the end of its output. skew_s: by how much the clock of
-    its node runs ahead, so far as is known.
+    cause: exited, node_lost, vanished or left_behind. reason, message: as the cluster words its end
+    (OOMKilled, Evicted, ImagePullBackOff ...). tail: the end of its output. skew_s: by how much the
+    clock of its node runs ahead, so far as is known.
     """
 
     worker: str

@@ -176,7 +176,10 @@ class Signalled(OfAttempt):
 
 
 class WorkerFailure(Frozen):
-    """How one worker ended. exit_code is 0-255, 128+n after signal n; None when unknown."""
+    """How one worker ended. exit_code is 0-255, 128+n after signal n; None when unknown.
+
+    cause: as in `muster.domain.evidence.WorkerEvidence`; one that was left behind lives on.
+    """
 
     worker: str
     node: str

@@ -13,6 +13,7 @@ from muster.executor.following import Following
 from muster.executor.handlers import Handlers
 from muster.executor.job_metrics import JobMetrics
 from muster.executor.launches import Launches
+from muster.executor.outlived import Outlived
 from muster.executor.output import Output
 from muster.executor.resuming import Resuming
 from muster.executor.settings import ExecutorSettings
@@ -40,6 +41,7 @@ def build(
     signs = SignsOfLife(backend, handlers.watch, following, clock, aside)
     desk = EvidenceDesk(journal, backend, handlers, launches, signs, aside)
     resuming = Resuming(journal, following, handlers, settings.settle_s, aside)
+    outlived = Outlived(journal, backend, handlers, settings.outlived_s, aside)
     return Service(
         owner=Owner.EXECUTOR,
         subscriptions=subscriptions(handlers),
@@ -47,6 +49,7 @@ def build(
             *_loops(handlers, Output(runtime.bus, backend, handlers.watch), settings),
             *_metrics(metrics, settings),
             *_progress(resuming, settings),
+            *_outlived(outlived, settings),
         ),
         responders=(Responder(evidence_desk(settings.pool), desk.answer),),
         start=partial(_start, backend, handlers),
@@ -77,6 +80,12 @@ def _progress(resuming: Resuming, settings: ExecutorSettings) -> list[Loop]:
     if not settings.watch_progress:
         return []
     return [Loop("progress", resuming.step, settings.progress_s)]
+
+
+def _outlived(outlived: Outlived, settings: ExecutorSettings) -> list[Loop]:
+    if not settings.outlived_s:
+        return []
+    return [Loop("outlived", outlived.step, settings.outlived_look_s)]
 
 
 def _metrics(metrics: JobMetrics, settings: ExecutorSettings) -> list[Loop]:

@@ -39,3 +39,5 @@ class ExecutorSettings(BaseSettings):
     metrics_s: float = Field(default=15.0, gt=0)
     metrics_series: int = Field(default=1000, ge=1)
     metrics_total: int = Field(default=100_000, ge=1)
+    outlived_s: float = Field(default=120.0, ge=0)
+    outlived_look_s: float = Field(default=5.0, gt=0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from muster.domain.evidence import WorkerEvidence
+from muster.domain.evidence import LEFT_BEHIND, WorkerEvidence
 from muster.domain.facts import Fact, Hung, WorkerFailure, WorkersFailed
 from muster.domain.faults import Faults
 from muster.domain.state import JobState
@@ -26,7 +26,7 @@ def failure_of(state: JobState, evidence: Fact, now: datetime) -> Failure:
         at=state.since,
         workers=_workers(state, evidence),
         hung=hung.seconds if hung is not None and silent else None,
-        exited=hung.exited if hung else False,
+        exited=hung.exited if hung else _left_behind(evidence),
         outlier=hung.worker if hung else None,
         ran_s=(state.since - started).total_seconds() if started else None,
         gpus=state.demand.gpus + state.demand.gpu_milli / 1000,
@@ -47,6 +47,10 @@ def _workers(state: JobState, evidence: Fact) -> tuple[WorkerEvidence, ...]:
     )
 
 
+def _left_behind(evidence: Fact) -> bool:
+    return any(one.cause == LEFT_BEHIND for one in _failures(evidence))
+
+
 def _failures(evidence: Fact) -> tuple[WorkerFailure, ...]:
     return evidence.failures if isinstance(evidence, WorkersFailed) else ()
 
@@ -58,6 +62,7 @@ def _worker(name: str, node: str, rank: int, ended: WorkerFailure | None) -> Wor
         worker=name,
         node=ended.node,
         rank=rank,
+        alive=ended.cause == LEFT_BEHIND,
         exit_code=ended.exit_code,
         cause=ended.cause,
         ended_at=ended.ended_at,
