@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
-from muster.fault_tolerance.core.stamps import stamp
+from muster.fault_tolerance.core.stamps import FORMS, either, stamp
 
 TAIL = 64 * 1024
 """Characters at the end of a text that are read."""
@@ -37,19 +37,21 @@ _ORIGIN = re.compile(
     |\[(?:worker|head|launcher|master)-\d+\][:]?\s""",
     re.VERBOSE | re.ASCII,
 )
+_PREFIX = either(_ORIGIN, *FORMS)
 _FRAME = re.compile(r"\s|[│╭╰|^~]")
 _OPENS = "Traceback (most recent call last)"
 _LATE = re.compile(
     r"Exception ignored in|Error in atexit\._run_exitfuncs|Exception ignored on "
     r"|Exception in thread .{0,60}(?:pin_memory|QueueFeederThread|QueueManagerThread)"
 )
+_MARKS = (_OPENS, "Exception ignored", "Error in atexit", "Exception in thread", "│", "╭", "╰")
+"""Without any of these in it, no line of a text is a frame or came too late."""
 _CHAINED = re.compile(
     r"During handling of the above exception|The above exception was the direct cause"
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """One line. text: without what stood before it. number: in the whole text, from 1.
 
     at: the time at its start. frame: quotes source code. late: said while shutting down.
@@ -70,13 +72,15 @@ def lines(text: str, near: datetime | None = None) -> Iterator[Line]:
     kept, first = _end_of(text)
     if "\x1b" in kept:
         kept = _ANSI.sub("", kept)
+    kept = _CONTROL.sub("", kept)
+    blocks: dict[str, _Block] | None = {} if any(mark in kept for mark in _MARKS) else None
     # only the line feed ends a line: splitlines would also end one at a form feed or U+2028
-    blocks: dict[str, _Block] = {}
     for number, raw in enumerate(kept.split("\n"), start=first):
         for part in _shown(raw):
-            origin, at, message = _peeled(part, near)
-            block = blocks.setdefault(origin, _Block())
-            frame, late = block.place(message)
+            origin, at, message = _peeled(part, near) if _PREFIX.match(part) else ("", None, part)
+            frame = late = False
+            if blocks is not None:
+                frame, late = blocks.setdefault(origin, _Block()).place(message)
             yield Line(message, number, at, frame, late)
 
 
@@ -91,8 +95,9 @@ def _end_of(text: str) -> tuple[str, int]:
 
 
 def _shown(raw: str) -> Iterator[str]:
-    for part in raw.split("\r") if "\r" in raw else (raw,):
-        seen = _CONTROL.sub("", _BAR.sub("", part, count=1) if "%|" in part else part)
+    """Yield what a terminal would have shown of a line, without bars of progress."""
+    for part in raw.split("\r"):
+        seen = _BAR.sub("", part, count=1) if "%|" in part else part
         if seen and not seen.isspace():
             yield shortened(seen)
 
@@ -112,9 +117,9 @@ def _peeled(line: str, near: datetime | None) -> tuple[str, datetime | None, str
             line = line[found.end() :]
             continue
         when, length = stamp(line, near)
-        if not length:
-            break
         at, line = at or when, line[length:]
+        if not length or not _PREFIX.match(line):
+            break
     return origin, at, line
 
 

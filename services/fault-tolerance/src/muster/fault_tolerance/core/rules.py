@@ -7,16 +7,15 @@ reads a file: `rulebook` does, through `ruleset`, which checks the data.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from itertools import accumulate
 
 from muster.domain.diagnosis import Action, Advice, Blame, Kind, Stage
 from muster.domain.evidence import Scope
 from muster.fault_tolerance.core.lines import Line, lines
+from muster.fault_tolerance.core.prefilter import Prefilter, prefilter
 
 
 class Role(StrEnum):
@@ -98,21 +97,15 @@ class Hit:
     code: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Shelf:
-    """The rules of one scope, by the literals that call for them."""
-
-    rules: tuple[Rule, ...]
-    calls: tuple[tuple[str, tuple[int, ...]], ...]
-
-
 @dataclass(frozen=True)
 class Rulebook:
     """A set of rules. version: semantic version and a hash of the content."""
 
     version: str
     rules: tuple[Rule, ...]
-    _shelves: dict[Scope, _Shelf] = field(init=False, repr=False, compare=False)
+    _shelves: dict[Scope, tuple[tuple[Rule, ...], Prefilter]] = field(
+        init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         """Sort the rules by scope and literal."""
@@ -131,46 +124,27 @@ class Rulebook:
 
         near: about when the text was written, for stamps that leave out the year.
         """
-        shelf = self._shelves[scope]
-        if not shelf.rules or not text:
+        rules, literals = self._shelves[scope]
+        if not rules or not text:
             return []
         told = [line for line in lines(text, near) if not line.frame and line.text]
-        return [hit for line, called in _called(shelf, told) for hit in _hits(shelf, line, called)]
+        called = literals.called([line.text.lower() for line in told])
+        return [
+            hit
+            for index, places in called
+            for hit in _hits([rules[place] for place in places], told[index])
+        ]
 
 
-def _shelf(rules: Iterable[Rule]) -> _Shelf:
+def _shelf(rules: Iterable[Rule]) -> tuple[tuple[Rule, ...], Prefilter]:
     # what says little comes last on a line, what does not decide after what does
     ordered = tuple(sorted(rules, key=lambda rule: (rule.weak, rule.shadow)))
-    calls: dict[str, list[int]] = {}
-    for place, rule in enumerate(ordered):
-        for literal in rule.literals:
-            calls.setdefault(literal, []).append(place)
-    return _Shelf(ordered, tuple((text, tuple(places)) for text, places in calls.items()))
+    return ordered, prefilter(rule.literals for rule in ordered)
 
 
-def _called(shelf: _Shelf, told: list[Line]) -> Iterator[tuple[Line, list[int]]]:
-    """Yield the lines that hold a literal, each with the places of the rules that it calls for.
-
-    One search of the whole text for each literal is many times faster than one of each line.
-    """
-    folded = [line.text.lower() for line in told]
-    text = "\n".join(folded)
-    starts = list(accumulate((len(line) + 1 for line in folded), initial=0))
-    called: dict[int, set[int]] = {}
-    for literal, places in shelf.calls:
-        found = text.find(literal)
-        while found >= 0:
-            index = bisect_right(starts, found) - 1
-            called.setdefault(index, set()).update(places)
-            found = text.find(literal, starts[index + 1])
-    for index in sorted(called):
-        yield told[index], sorted(called[index])
-
-
-def _hits(shelf: _Shelf, line: Line, places: Iterable[int]) -> Iterator[Hit]:
+def _hits(rules: Iterable[Rule], line: Line) -> Iterator[Hit]:
     told = False
-    for place in places:
-        rule = shelf.rules[place]
+    for rule in rules:
         if (told and rule.weak) or (line.late and rule.role is not Role.TEARDOWN):
             continue
         hit = _hit(rule, line)

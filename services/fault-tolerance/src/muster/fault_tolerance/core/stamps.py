@@ -16,7 +16,7 @@ _ISO = re.compile(
     re.VERBOSE | re.ASCII,
 )
 _GLOG = re.compile(
-    r"""\[?[IWEFD](?P<mo>\d\d)(?P<d>\d\d)\s(?P<h>\d\d):(?P<mi>\d\d):(?P<s>\d\d)
+    r"""\[?[IWEFD](?P<mo>\d\d?)(?P<d>\d\d)\s(?P<h>\d\d):(?P<mi>\d\d):(?P<s>\d\d)
     (?:\.(?P<f>\d{1,9}))?\s{1,4}(?:\d+\s)?(?:[\w./-]+:\d+\]?\s?)?\]?\s?""",
     re.VERBOSE | re.ASCII,
 )
@@ -26,7 +26,10 @@ _NAMED = re.compile(
     (?:\s(?P<y>20\d\d))?\]?\s{0,2}(?:[\w.-]+\s(?=kernel:))?""",
     re.VERBOSE | re.ASCII,
 )
-_BOOT = re.compile(r"(?:<\d{1,3}>)?(?:kernel:\s?)?(?:\[\s{0,8}\d+\.\d{3,6}\]\s?)?(?:kernel:\s?)?")
+_BOOT = re.compile(
+    r"<\d{1,3}>(?:\[\s{0,8}\d+\.\d{3,6}\]\s?)?|kernel:\s?(?:\[\s{0,8}\d+\.\d{3,6}\]\s?)?"
+    r"|\[\s{0,8}\d+\.\d{3,6}\]\s?(?:kernel:\s?)?"
+)
 _CLOCK = re.compile(r"\[?\d\d:\d\d:\d\d(?:[.,]\d{1,6})?\]?\s{1,3}", re.ASCII)
 _LEVEL = re.compile(
     r"""(?:[\w.]{1,60}\s-\s)?                               # the logger, where it comes first
@@ -36,8 +39,15 @@ _LEVEL = re.compile(
      |[\w./-]{1,80}:\d+:?\s)?)""",
     re.VERBOSE | re.ASCII,
 )
+FORMS = (_ISO, _GLOG, _NAMED, _CLOCK, _LEVEL, _BOOT)
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _HALF_A_YEAR = timedelta(days=183)
+
+
+def either(*forms: re.Pattern[str]) -> re.Pattern[str]:
+    """Return what tells at once whether a line begins with any of these: most lines do not."""
+    bare = (re.sub(r"\(\?P<\w+>", "(?:", form.pattern) for form in forms)
+    return re.compile("|".join(f"(?:{text})" for text in bare), re.VERBOSE | re.ASCII)
 
 
 def stamp(line: str, near: datetime | None) -> tuple[datetime | None, int]:
@@ -48,7 +58,7 @@ def stamp(line: str, near: datetime | None) -> tuple[datetime | None, int]:
             return _instant(found, near), found.end()
     for form in (_CLOCK, _LEVEL, _BOOT):
         found = form.match(line)
-        if found and found.end():
+        if found:
             return None, found.end()
     return None, 0
 
