@@ -20,8 +20,10 @@ from muster.cli.exits import Exit
 from muster.cli.imagining import Supposed
 from muster.cli.session import DEFAULT_TENANT, Session
 from muster.client import MusterClient, NoAnswer, connect
+from muster.client.faults import ask_hang
 from muster.contracts import subjects
 from muster.contracts.alarms import LogLines
+from muster.contracts.fault_questions import HangAnswer
 from muster.contracts.queries import QueryAnswer
 from muster.contracts.requests import Answer, Request
 from muster.domain.clock import ClockSet
@@ -143,6 +145,10 @@ class Reach:
         if answer.violations:
             raise Refusal("question", answer.violations, what=job.job)
         return answer
+
+    async def hang(self, job: JobState) -> HangAnswer:
+        """Ask fault tolerance about a job's silence. Raises NobodyAnswers."""
+        return await ask_hang(self._client.connection, job.pool, job.tenant, job.job)
 
     async def fit(
         self, spec: Mapping[str, Any], tenant: str, user: str, pool: str, as_if: Supposed

@@ -21,6 +21,7 @@ PANELS: dict[str, tuple[str, ...]] = {
         "show",
         "logs",
         "explain",
+        "hang",
         "stop",
         "resume",
     ),

@@ -11,6 +11,7 @@ from muster.cli.catalogue.demo import DEMO
 from muster.cli.catalogue.doctor import DOCTOR
 from muster.cli.catalogue.errors import ERRORS
 from muster.cli.catalogue.files import FILES
+from muster.cli.catalogue.hangs import HANGS
 from muster.cli.catalogue.help import HELP
 from muster.cli.catalogue.jobs import JOBS
 from muster.cli.catalogue.plan import PLAN
@@ -33,6 +34,7 @@ _PARTS: tuple[Mapping[str, tuple[str, str]], ...] = (
     REPLAY,
     USAGE,
     STABILITY,
+    HANGS,
 )
 
 TEXTS: Mapping[str, tuple[str, str]] = {key: pair for part in _PARTS for key, pair in part.items()}

@@ -102,6 +102,14 @@ ERRORS: dict[str, tuple[str, str]] = {
         "用 `muster doctor` 检查其是否运行；也可用 `muster snapshot {pool} > FILE` 与"
         " --snapshot FILE 离线试算",
     ),
+    "error.no_fault_tolerance": (
+        "fault tolerance did not answer within {seconds} s",
+        "{seconds} 秒内容错服务没有应答",
+    ),
+    "error.no_fault_tolerance.fix": (
+        "see with `muster doctor` whether it runs",
+        "用 `muster doctor` 检查其是否运行",
+    ),
     "error.no_pool": ("nothing is known of pool {pool}", "没有资源池 {pool} 的任何信息"),
     "error.no_pool.fix": ("`muster nodes` shows the pools", "用 `muster nodes` 查看资源池"),
     "error.snapshot_file": ("{path} cannot be used: {why}", "无法使用 {path}：{why}"),

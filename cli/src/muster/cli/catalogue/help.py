@@ -62,6 +62,10 @@ HELP: dict[str, tuple[str, str]] = {
         "Say why a job is where it is, and what it waits for.",
         "说明任务为何处于当前状态、在等待什么。",
     ),
+    "help.hang": (
+        "Say whether a job's silence is judged, and what each family of signals says.",
+        "说明任务是否处于挂起检测中，以及各类信号的判断。",
+    ),
     "help.stop": ("Stop jobs.", "停止任务。"),
     "help.resume": (
         "Let an abnormal job queue again.",

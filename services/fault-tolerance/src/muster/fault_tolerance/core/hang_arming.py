@@ -25,7 +25,6 @@ class Unarmed(StrEnum):
     NODE = "node"
     INCIDENT = "incident"
     FROZEN = "frozen"
-    NO_SAMPLES = "no_samples"
 
 
 _SHELLS = {"sh", "bash", "/bin/sh", "/bin/bash", "-c", "-lc", "exec"}
