@@ -48,7 +48,7 @@ async def test_shows_how_each_worker_does(tmp_path: Path) -> None:
     assert (works.cpu_s, works.state, works.gpu, works.gpu_watts) == (10.0, "R", 0.9, 600.0)
     assert (stands.cpu_s, stands.state, stands.gpu, stands.gpu_watts) == (0.0, "S", 0.0, 80.0)
     assert (works.moved, stands.moved) == (10_000_000, 0)
-    assert (works.stack, stands.stack) == ("working", "stuck")
+    assert (works.stack, stands.stack) == ("working 10.0", "stuck")
     plain = await world.signals()
     assert plain is not None
     assert plain.workers[0].stack is None

@@ -12,7 +12,7 @@ from muster.fault_tolerance.core.hang import FIRST_STEP, TRAINING
 from muster.fault_tolerance.core.hang_pace import Pace
 from muster.fault_tolerance.core.hang_signs import Sign, Why
 from muster.fault_tolerance.core.hang_track import Family
-from tests.support.silence import POLL_S, Attempt, signals, worker
+from tests.support.silence import EPOCH, POLL_S, Attempt, signals, worker
 
 IDLE: dict[str, Any] = {"gpu": 0.0, "bytes_s": 0.0}
 ASLEEP: dict[str, Any] = {"cores": 0.01}
@@ -60,13 +60,23 @@ def test_the_second_family_must_be_still_for_the_whole_window() -> None:
     assert attempt.go(POLL_S, **IDLE).hangs
 
 
-def test_a_family_that_says_something_goes_on_makes_the_others_wait_until_the_cap() -> None:
+def test_while_a_family_says_that_something_goes_on_people_are_told_after_the_cap() -> None:
     busy: dict[str, Any] = {**IDLE, "cores": 0.5, "stacks": "change"}
     attempt = trained().go(3600 - POLL_S, **busy)
     assert attempt.reading.told[1].sign is Sign.STILL
     assert attempt.reading.told[2].sign is Sign.MOVING
     assert not attempt.hangs
-    assert attempt.go(POLL_S, **busy).hangs
+    found = attempt.go(POLL_S, **busy).reading.suspicion
+    assert found is not None
+    assert found.doubtful
+
+
+def test_one_move_within_the_window_is_enough_to_doubt() -> None:
+    attempt = trained().go(3600, **IDLE, **ASLEEP, stacks="x").go(POLL_S, stacks="y", **IDLE)
+    found = attempt.go(POLL_S, **IDLE).reading.suspicion
+    assert found is not None
+    assert found.doubtful
+    assert not Attempt().go(600, step_s=10).go(615, **IDLE, **ASLEEP).reading.suspicion.doubtful  # type: ignore[union-attr]
 
 
 def test_signals_that_nobody_has_count_for_nothing() -> None:
@@ -182,6 +192,14 @@ def test_a_mark_whose_end_is_lost_ends_with_the_next_step() -> None:
     assert not attempt.hangs
     assert not attempt.go(585, **IDLE, declared="checkpoint", since=600).hangs
     assert attempt.go(30, **IDLE, declared="checkpoint", since=600).hangs
+
+
+def test_a_phase_that_is_told_together_with_a_step_has_just_begun() -> None:
+    attempt = trained()
+    attempt.at += POLL_S
+    told = {"step": 999, "step_at": EPOCH, "declared": "evaluation", "declared_at": EPOCH}
+    attempt.see(signals(worker(), **told))
+    assert attempt.reading.stage == "evaluation"
 
 
 def test_an_end_before_its_begin_leaves_a_mark_that_the_next_step_ends() -> None:

@@ -79,6 +79,22 @@ def test_a_job_that_is_to_be_restarted_is_ended_with_its_evidence() -> None:
     assert world.state().phase is not Phase.RUNNING
 
 
+def test_what_somebody_doubts_is_told_and_not_ended() -> None:
+    def tells(attempt: int, passed: float, stacks: bool) -> JobSignals:
+        told = stuck()(attempt, passed, stacks)
+        assert told is not None
+        works = told.workers[0].model_copy(update={"gpu": 0.9, "gpu_watts": 4000})
+        return told.model_copy(update={"workers": (works,)})
+
+    world = silent_world(tells, hang=RESTART)
+    world.go(300 + 3600 - 2 * POLL_S)
+    assert not world.facts(f.HangSuspected)
+    world.go(3600)
+    assert len(world.facts(f.HangSuspected)) == 1
+    assert not world.facts(f.Hung)
+    assert world.hang().doubtful
+
+
 def test_what_is_written_down_is_bounded() -> None:
     world = silent_world(hang=RESTART, ranks=4)
     world.output = "x" * 10_000 + "\n" + "a\x1b[31mred\n" * 500

@@ -45,9 +45,10 @@ class HangAnswer(Frozen):
     unarmed: why its silence is not judged, as a code; None = it is. watched_s: for how long this
     replica has seen it without a hole. stage: first_step, training, or the declared phase.
     limit_s: how long this stage may go without progress; silent_s: how long it has. window_s: for
-    so long the other families must be still, too; contradicted_s: the limit while one of them says
-    that something goes on. proven: the job tells of its steps, so that its silence counts.
-    suspected: it hangs, as far as can be told. p99_s, longest: what was learned of its own pace.
+    so long the other families must be still, too; contradicted_s: after so long people are told
+    although one of them says that something goes on. proven: the job tells of its steps, so that
+    its silence counts. suspected: it hangs, as far as can be told; doubtful: one family says that
+    something goes on, so it is only told. p99_s, longest: what was learned of its own pace.
     """
 
     tenant: Token
@@ -65,6 +66,7 @@ class HangAnswer(Frozen):
     contradicted_s: float = 0.0
     proven: bool = False
     suspected: bool = False
+    doubtful: bool = False
     worker: str | None = None
     p99_s: float | None = None
     longest: Mapping[str, float] = {}

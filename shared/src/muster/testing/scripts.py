@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+WORKING = "working"
+
 
 @dataclass(frozen=True, slots=True)
 class Vitals:
     """Signs of life. cpu: CPU seconds in a second. moves: bytes in a second. gpu: share busy, 0-1.
 
-    state: as the kernel has it. stack: where it stands.
+    state: as the kernel has it. stack: where it stands; who is WORKING stands nowhere twice.
     """
 
     cpu: float = 1.0
@@ -20,7 +22,7 @@ class Vitals:
     moves: int = 1_000_000
     gpu: float | None = None
     watts: float | None = None
-    stack: str = "working"
+    stack: str = WORKING
 
 
 STUCK = Vitals(cpu=0.0, state="S", moves=0, stack="stuck")

@@ -42,6 +42,10 @@ HANGS: dict[str, tuple[str, str]] = {
         "it hangs, as far as can be told; {worker} stands out",
         "判断为挂起；异常 Worker：{worker}",
     ),
+    "hang.doubtful": (
+        "as one family says that something goes on, nothing is ended",
+        "由于有一类信号显示有活动，不会终止任务",
+    ),
     "hang.silence": (
         "{stage}: nothing new for {silent}; the limit is {limit}",
         "{stage}：已 {silent} 无进展；上限 {limit}",
@@ -85,9 +89,10 @@ HANGS: dict[str, tuple[str, str]] = {
     ),
     "hang.who": ("{said} ({worker})", "{said}（{worker}）"),
     "hang.rule": (
-        "it counts as hung once progress and another are still for {window}; {contradicted} while"
-        " one of them goes on",
-        "进展与另一类信号均静止 {window} 才判为挂起；若有一类显示有活动，则为 {contradicted}",
+        "it counts as hung once progress and another are still for {window}; while one of them goes"
+        " on nothing is ended, and people are told after {contradicted}",
+        "进展与另一类信号均静止 {window} 才判为挂起；若有一类显示有活动，则不终止任务，"
+        "{contradicted} 后仅通知",
     ),
     "hang.learned": (
         "of its own: 99 % of steps within {p99}",

@@ -21,6 +21,7 @@ from muster.executor.backends.refusals import Refusal, RefusalCode, Refused, ref
 from muster.log.memory import LogFault
 from muster.testing.cluster import Life, Share, SimCluster, SimNode, SimWorker, WorkerId
 from muster.testing.gates import Gate, ProcessHooks
+from muster.testing.scripts import WORKING
 from muster.testing.virtual_time import START, VirtualTime
 
 WHOLE = 1000
@@ -189,10 +190,11 @@ class SimBackend:
 
     def _signs(self, worker: SimWorker, *, stacks: bool) -> Signs:
         cpu_s, moved, now = worker.vitals(self._time.elapsed)
+        place = f"{WORKING} {cpu_s}" if now.stack == WORKING else now.stack
         return Signs(
             cpu_s=cpu_s,
             state=now.state,
-            stack=now.stack if stacks else None,
+            stack=place if stacks else None,
             gpu=now.gpu,
             gpu_watts=now.watts,
             moved=int(moved),

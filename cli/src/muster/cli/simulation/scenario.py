@@ -36,8 +36,23 @@ def _plain_node(value: object) -> object:
     return {"gpus": value} if isinstance(value, int) else value
 
 
+class VitalsGiven(Strict):
+    """Signs of life; see `muster.testing.scripts.Vitals`."""
+
+    cpu: float = 1.0
+    state: str = "R"
+    moves: int = 1_000_000
+    gpu: float | None = None
+    watts: float | None = None
+    stack: str = "working"
+
+
 class ProcessGiven(Strict):
-    """How the workers of a job behave; see `muster.testing.cluster.Script`. null = never."""
+    """How the workers of a job behave; see `muster.testing.scripts.Script`. null = never.
+
+    step: seconds of a step; stuck: it stands still from then on, with the signs of `still`; pulse:
+    seconds between lines that say nothing. prints: [second, line]. signs: until it is stuck.
+    """
 
     start: float | None = 1.0
     run: float | None = None
@@ -46,6 +61,12 @@ class ProcessGiven(Strict):
     stop_exit: int = 143
     kill: float | None = 0.1
     refused: str | None = None
+    step: float | None = None
+    stuck: float | None = None
+    pulse: float | None = None
+    prints: tuple[tuple[float, str], ...] = ()
+    signs: VitalsGiven = VitalsGiven()
+    still: VitalsGiven = VitalsGiven(cpu=0.0, state="S", moves=0, gpu=0.0, stack="stuck")
 
 
 class ProcessOf(ProcessGiven):

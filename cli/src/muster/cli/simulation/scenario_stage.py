@@ -22,6 +22,7 @@ from muster.scheduler import service as scheduler
 from muster.testing.cluster import Script, SimCluster, WorkerId, shape
 from muster.testing.gates import ProcessHooks
 from muster.testing.process import ServicePlan
+from muster.testing.scripts import Vitals
 from muster.testing.steady import advance
 from muster.testing.virtual_time import VirtualTime
 from muster.testing.world import Option, World
@@ -132,6 +133,12 @@ class Stage:
             stop_code=chosen.stop_exit,
             kill_s=chosen.kill,
             refused=chosen.refused,
+            step_s=chosen.step,
+            stuck_s=chosen.stuck,
+            pulse_s=chosen.pulse,
+            prints=chosen.prints,
+            vitals=Vitals(**chosen.signs.model_dump()),
+            stuck=Vitals(**chosen.still.model_dump()),
         )
 
     # --- getting there -------------------------------------------------------------------------

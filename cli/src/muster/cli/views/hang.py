@@ -32,6 +32,8 @@ def hang_lines(state: JobState, answer: HangAnswer) -> Iterator[Text]:
     yield Text(say(mode, name=name, attempt=answer.attempt), "bold")
     if answer.suspected:
         yield Text(_suspected(answer), "red")
+    if answer.doubtful:
+        yield Text(say("hang.doubtful"), "yellow")
     yield from _silence(answer)
     for said in answer.families:
         yield Text(f"  {_family(said)}")

@@ -2,8 +2,8 @@
 
 Pure. Progress must always be one of those that are still: a job that steps on is never called hung.
 Where a job is not known to tell of its steps, its silence counts for nothing, and two others must
-agree. A family that says that something goes on makes the others wait until the cap. `hang_track`
-collects, `hang_pace` has the times; `muster.fault_tolerance.watching` asks, and acts.
+agree. While a family says that something goes on, nothing is ended: after the cap people are told.
+`hang_track` collects, `hang_pace` has the times; `muster.fault_tolerance.watching` asks, and acts.
 """
 
 from __future__ import annotations
@@ -39,12 +39,16 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """seconds: without progress. exited: a worker has ended and the others stay; no hang then."""
+    """seconds: without progress. exited: a worker has ended and the others stay; no hang then.
+
+    doubtful: a family has said lately that something goes on, so nothing may be ended for it.
+    """
 
     seconds: int
     agreed: tuple[Told, ...]
     worker: str | None = None
     exited: bool = False
+    doubtful: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +56,9 @@ class Reading:
     """How an attempt looks now. stage: first_step, training, or the declared phase it is in.
 
     limit_s: how long this stage may go without progress; silent_s: how long it has. window_s: for
-    so long the other families must be still, too; contradicted_s: the limit while one of them says
-    that something goes on. proven: the job tells of its steps, so that its silence counts.
+    so long the other families must be still, too; contradicted_s: after so long people are told
+    although one of them says that something goes on. proven: the job tells of its steps, so that
+    its silence counts.
     """
 
     stage: str
@@ -139,10 +144,11 @@ def _hangs(reading: Reading) -> Suspicion | None:
     ]
     if len(agreed) < NEEDED:
         return None
-    if _moved(reading.told, reading.window_s) and reading.silent_s < reading.contradicted_s:
+    doubtful = _moved(reading.told, reading.window_s)
+    if doubtful and reading.silent_s < reading.contradicted_s:
         return None
     odd = next((told.worker for told in agreed if told.worker), None)
-    return Suspicion(int(reading.silent_s), tuple(agreed), odd)
+    return Suspicion(int(reading.silent_s), tuple(agreed), odd, doubtful=doubtful)
 
 
 def _moved(told: Iterable[Told], within: float) -> bool:

@@ -104,5 +104,5 @@ def phase(name: str, limits: HangLimits, learned: Learned, pace: Pace) -> float:
 
 
 def contradicted(limits: HangLimits, learned: Learned, pace: Pace) -> float:
-    """Return how long a silence must last while another family says that something goes on."""
+    """Return how long a silence lasts before it is told although something seems to go on."""
     return max(window(limits, learned, pace), pace.cap_s * pace.scale)

@@ -163,9 +163,10 @@ def _progressed(track: Track, sample: Sample) -> Track:
 
 
 def _begun_after(told: JobSignals) -> bool:
-    """Tell whether a mark is known to be newer than the step beside it."""
+    """Tell whether a mark is newer than the step beside it: a step ends what came before it, so of
+    two that were told at once the mark is."""
     begun, stepped = told.declared_at, told.step_at
-    return begun is not None and stepped is not None and begun > stepped
+    return begun is not None and stepped is not None and begun >= stepped
 
 
 def _stepped(track: Track, sample: Sample) -> Track:

@@ -73,6 +73,7 @@ def _with(answer: HangAnswer, track: Track, reading: Reading) -> HangAnswer:
         "contradicted_s": reading.contradicted_s,
         "proven": reading.proven,
         "suspected": found is not None,
+        "doubtful": found is not None and found.doubtful,
         "worker": found.worker if found else None,
         "p99_s": track.learned.p99,
         "longest": dict(track.learned.longest),

@@ -157,7 +157,8 @@ class Watching:
 
     async def _act(self, state: JobState, track: Track, reading: Reading, found: Suspicion) -> None:
         place = (track.attempt, track.step, reading.stage)
-        ends = found.exited or self.subject(state, track).limits.restart
+        wanted = self.subject(state, track).limits.restart and not found.doubtful
+        ends = found.exited or wanted
         if not ends and self._told.get(state.job) == place:
             return
         workers = hang_lines.shown_workers(state.placed_on, found.worker)
