@@ -195,6 +195,7 @@ class SimBackend:
             cpu_s=cpu_s,
             state=now.state,
             stack=place if stacks else None,
+            standing=place if stacks else None,
             gpu=now.gpu,
             gpu_watts=now.watts,
             moved=int(moved),

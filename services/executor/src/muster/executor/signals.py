@@ -86,6 +86,7 @@ class SignsOfLife:
             cpu_s=signs.cpu_s,
             state=signs.state,
             stack=signs.stack,
+            standing=signs.standing,
             gpu=signs.gpu,
             gpu_watts=signs.gpu_watts,
             moved=signs.moved,

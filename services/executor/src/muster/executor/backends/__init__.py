@@ -121,6 +121,7 @@ class Signs:
     cpu_s: float | None = None
     state: str | None = None
     stack: str | None = None
+    standing: str | None = None
     gpu: float | None = None
     gpu_watts: float | None = None
     moved: int | None = None

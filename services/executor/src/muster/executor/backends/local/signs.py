@@ -18,6 +18,8 @@ from pathlib import Path
 from muster.executor.backends import Signs
 from muster.executor.backends.local.keeper import stat
 from muster.executor.backends.local.records import Record
+from muster.executor.backends.local.stacks import Standing
+from muster.executor.core.masking import masked
 
 TICKS = os.sysconf("SC_CLK_TCK")
 TIMEOUT_S = 5.0
@@ -139,7 +141,7 @@ def signs_of(
     devices: Sequence[str],
     processes: Processes,
     gpus: Mapping[str, GpuUse],
-    stack: str | None,
+    stands: Standing | None,
     printed: int,
 ) -> Signs | None:
     """Return the signs of one worker; None if nothing of it lives.
@@ -155,7 +157,8 @@ def signs_of(
     return Signs(
         cpu_s=processes.cpu_s(pids),
         state=state(pids),
-        stack=stack,
+        stack=stands.digest if stands else None,
+        standing=masked(stands.words) if stands else None,
         gpu=sum(use.busy for use in used) / len(used) if used else None,
         gpu_watts=sum(watts) if watts else None,
         moved=None if bytes_moved is None else max(0, bytes_moved - printed),

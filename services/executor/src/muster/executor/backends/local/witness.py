@@ -18,7 +18,7 @@ from muster.executor.backends.local.census import Entry
 from muster.executor.backends.local.logs import LogFile
 from muster.executor.backends.local.nodes import NodeConfig
 from muster.executor.backends.local.signs import Processes, gpu_use, signs_of
-from muster.executor.backends.local.stacks import digest
+from muster.executor.backends.local.stacks import standing
 
 KILLED = 128 + SIGKILL
 OOM_KILLED = "OOMKilled"
@@ -70,7 +70,7 @@ class Witness:
                 _devices(entry, named.get(entry.plan.node)),
                 processes,
                 gpus,
-                digest(processes.of(record)) if stacks else None,
+                standing(processes.of(record)) if stacks else None,
                 LogFile(Path(entry.plan.log)).size(),
             )
             if signs is not None:
