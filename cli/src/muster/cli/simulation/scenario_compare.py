@@ -80,6 +80,7 @@ def _plain(stage: Stage, state: JobState, wanted: JobCheck) -> Iterator[tuple[st
     yield "restarts", ledgers.restarts, wanted.restarts
     yield "starts", ledgers.starts, wanted.starts
     yield "infrastructure", len(ledgers.infrastructure), wanted.infrastructure
+    yield "hangs", ledgers.hangs, wanted.hangs
     yield "priority", state.demand.priority, wanted.priority
     yield "nodes held", sorted(state.held), _sorted(wanted.on)
     yield "cards", dict(state.cards), None if wanted.cards is None else dict(wanted.cards)

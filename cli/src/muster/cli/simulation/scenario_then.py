@@ -41,6 +41,7 @@ class JobCheck(Strict):
     restarts: int | None = None
     starts: int | None = None
     infrastructure: int | None = None
+    hangs: int | None = None
     on: Texts | None = None
     cards: Mapping[str, int] | None = None
     reason: ReasonCode | None = None

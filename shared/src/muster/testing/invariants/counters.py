@@ -9,6 +9,9 @@ from muster.domain.causes import PREEMPTIONS
 from muster.domain.edges import IllegalEdge
 from muster.domain.evolve import evolve
 from muster.domain.facts import (
+    CheckpointSaved,
+    Fact,
+    Hung,
     QueueTimedOut,
     ReplacementOrdered,
     Requeued,
@@ -52,9 +55,16 @@ class CountersAreRight(Invariant):
 
     def _not_lost(self, change: JobChange, old: Ledgers) -> None:
         new = change.after.ledgers
-        fell = new.requeues < old.requeues or new.restarts < old.restarts
+        if isinstance(change.fact, CheckpointSaved):
+            fell = new.requeues < old.requeues or new.restarts < old.restarts - 1
+        else:
+            fell = any(getattr(new, name) < getattr(old, name) for name in _KEPT)
         if fell and not isinstance(change.fact, Resumed):
             raise self.broken(f"{change.fact.event} lost a count", change.after.job)
+
+
+_KEPT = ("requeues", "restarts", "hangs")
+"""Counts that only a person, or new work that is safe, makes smaller."""
 
 
 def _folded(change: JobChange) -> JobState | None:
@@ -69,6 +79,7 @@ def _risen(old: Ledgers, new: Ledgers) -> dict[str, int]:
         "requeues": max(0, new.requeues - old.requeues),
         "restarts": max(0, new.restarts - old.restarts),
         "starts": max(0, new.starts - old.starts),
+        "hangs": max(0, new.hangs - old.hangs),
         "infrastructure": len(set(new.infrastructure) - set(old.infrastructure)),
     }
 
@@ -116,18 +127,20 @@ class BudgetsAreSeparate(Invariant):
     number: ClassVar[str] = "I18"
     text: ClassVar[str] = (
         "A restart follows a failure that the user wanted retried, within the user's own budget; a"
-        " lost node, an eviction or a failed start never costs a restart."
+        " lost node, an eviction, a hang or a failed start never costs a restart, and only a hang"
+        " costs one of those after hangs."
     )
 
     def __init__(self, known: Known) -> None:
         super().__init__(known)
-        self._failed: dict[str, WorkersFailed] = {}
+        self._failed: dict[str, WorkersFailed | Hung] = {}
 
     def on_job(self, change: JobChange) -> None:
         before, after, fact = change.before, change.after, change.fact
-        if isinstance(fact, WorkersFailed):
+        if isinstance(fact, WorkersFailed | Hung):
             self._failed[after.job] = fact
-        counts = isinstance(fact, Restarted) or (
+        self._hangs(before, after, fact)
+        counts = (isinstance(fact, Restarted) and not (fact.infrastructure or fact.hang)) or (
             isinstance(fact, ReplacementOrdered) and fact.restart
         )
         risen = after.ledgers.restarts - (before.ledgers.restarts if before else 0)
@@ -140,9 +153,16 @@ class BudgetsAreSeparate(Invariant):
             raise self.broken(f"{after.ledgers.restarts} restarts, limit {limit}", after.job)
         self._wanted(after)
 
+    def _hangs(self, before: JobState | None, after: JobState, fact: Fact) -> None:
+        if before is None or after.ledgers.hangs <= before.ledgers.hangs:
+            return
+        named = isinstance(fact, Restarted | ReplacementOrdered) and fact.hang
+        if not named or not isinstance(self._failed.get(after.job), Hung):
+            raise self.broken(f"{fact.event} moved hangs, and there was no hang", after.job)
+
     def _wanted(self, state: JobState) -> None:
         failed = self._failed.get(state.job)
-        if failed is None:
+        if not isinstance(failed, WorkersFailed):
             return
         if any(each.cause == "node_lost" for each in failed.failures):
             raise self.broken("a lost node cost a restart", state.job)
