@@ -112,6 +112,15 @@ def test_a_job_in_full() -> None:
     assert lines[-1].endswith("admitted to the queue")
 
 
+def test_a_debug_job_and_its_origin_name_each_other() -> None:
+    origin = STORY[0].job
+    looking = origin.model_copy(update={"job": "j9", "origin": "j1"})
+    assert "debug of     acme/j1" in rendered(job_view(looking, [], START, "")).splitlines()
+    shown = rendered(job_view(origin, [], START, "", [looking])).splitlines()
+    assert "debug jobs   j9 (queued)" in shown
+    assert not any(line.startswith("debug") for line in rendered(job_view(origin, [], START, "")))
+
+
 def test_a_job_shows_how_far_it_is_and_whether_it_went_on() -> None:
     life = Life().running().then(f.CheckpointSaved(attempt=1, step=400, last_step=490))
     saved = rendered(job_view(life.state, [], life.at + timedelta(seconds=70), ""))
@@ -160,7 +169,7 @@ def test_the_keys_of_a_job_in_json_are_stable() -> None:
     assert document.keys() == JobState.model_fields.keys() | {"waiting_because"}
     assert document["waiting_because"] == "no room"
     full = output.jsonable(job_in_full(STORY[0].job, STORY, ""))
-    assert full.keys() == {"job", "tried", "timeline"}
+    assert full.keys() == {"job", "debugged_by", "tried", "timeline"}
     assert full["job"]["waiting_because"] is None
 
 

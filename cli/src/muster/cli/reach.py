@@ -74,6 +74,11 @@ class Reach:
                 return state
         return choose(await self.jobs(tenant), text)
 
+    async def debug_jobs(self, origin: JobState) -> list[JobState]:
+        """Return the jobs that were made to look into one, the oldest first."""
+        found = [each for each in await self.jobs(origin.tenant) if each.origin == origin.job]
+        return sorted(found, key=lambda each: each.submitted_at)
+
     async def state(self, tenant: str, job: str) -> JobState | None:
         """Return one job as the log's leader knows it."""
         last = await self._client.job(tenant, job)

@@ -24,6 +24,7 @@ PANELS: dict[str, tuple[str, ...]] = {
         "hang",
         "stop",
         "resume",
+        "debug",
     ),
     "panel.operate": (
         "events",

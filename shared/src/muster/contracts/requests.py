@@ -79,6 +79,15 @@ class Prioritise(JobRequest):
     priority: Literal["low", "normal", "high"] | Annotated[int, Field(ge=1, le=99)]
 
 
+class Debug(JobRequest):
+    """Run a new job with the same resources that only waits, to look inside; linked to this one.
+
+    The answer names the new job. It is the requester's, without auto-queue and fault tolerance.
+    """
+
+    verb: ClassVar[str] = "debug"
+
+
 class Relabel(JobRequest):
     """The whole new set of labels."""
 
@@ -232,6 +241,6 @@ def request_type(verb: str, version: int = 1) -> str:
 
 
 def job_id(tenant: str, request: str) -> str:
-    """The id of the job that a submit request creates: the same request is the same job."""
+    """The id of the job that a submit or debug request creates: the same request, the same job."""
     digest = hashlib.sha256(f"{tenant}/{request}".encode()).hexdigest()
     return f"j{digest[:19]}"

@@ -225,6 +225,7 @@ def _submitted(fact: f.Submitted, at: datetime) -> JobState:
         pool=fact.pool,
         demand=fact.demand,
         labels=dict(fact.spec.labels),
+        origin=fact.origin,
         submitted_at=at,
         since=at,
         requests=(fact.request,),

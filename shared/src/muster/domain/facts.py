@@ -49,7 +49,7 @@ class Asked(Fact):
 
 
 class Submitted(Fact):
-    """The only event that carries the full specification."""
+    """The only event that carries the full specification. origin: the job that it looks into."""
 
     event: ClassVar[str] = "submitted"
     tenant: Token
@@ -60,6 +60,7 @@ class Submitted(Fact):
     digest: str
     spec: JobSpec
     demand: Demand
+    origin: Token | None = None
 
 
 class Admitted(Fact):

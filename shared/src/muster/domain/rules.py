@@ -275,6 +275,11 @@ RULES: dict[str, tuple[str, str]] = {
         ' host and no ".."',
         "指标端口与路径须同时填写；端口 1-65535，路径以 / 开头，不含主机名和“..”",
     ),
+    "E_SPEC_GONE": (
+        "the specification of job {job} is no longer in the log, since it ended long ago; submit"
+        " it yourself with the command `sleep inf`",
+        "任务 {job} 结束已久，日志中不再保留其配置；请自行提交，并将启动命令设为 `sleep inf`",
+    ),
     "E_JOB_UNKNOWN": ("there is no job {job} in tenant {tenant}", "租户 {tenant} 中没有任务 {job}"),
     "E_STATE": (
         "cannot {action} a job in state {state}",

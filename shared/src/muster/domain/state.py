@@ -85,6 +85,7 @@ class JobState(Frozen):
     progress: what its output has told of its steps; None while it has told nothing.
     outlook: of an idle job, how long it was likely to stay when it was placed; until it queues.
     faults: what its failures so far leave for the next verdict; None while it had none.
+    origin: of a debug job, the one that it was made to look into.
     """
 
     tenant: Token
@@ -120,6 +121,7 @@ class JobState(Frozen):
     progress: Progress | None = None
     outlook: Outlook | None = None
     faults: Faults | None = None
+    origin: Token | None = None
     requests: tuple[str, ...] = ()
     archived: bool = False
 

@@ -67,6 +67,10 @@ HELP: dict[str, tuple[str, str]] = {
         "说明任务是否处于挂起检测中，以及各类信号的判断。",
     ),
     "help.stop": ("Stop jobs.", "停止任务。"),
+    "help.debug": (
+        "Run a new job with the same resources that only waits, to look inside.",
+        "以相同资源重新提交一个仅等待的任务（Debug 重提），便于进入容器排查。",
+    ),
     "help.resume": (
         "Let an abnormal job queue again.",
         "让异常任务重新排队。",

@@ -135,6 +135,13 @@ JOBS: dict[str, tuple[str, str]] = {
     ),
     "follow.attempt": ("run {attempt}", "第 {attempt} 次运行"),
     "follow.end": ("{name}: {state} after {span}", "{name}：{state}，历时 {span}"),
+    "debug.done": (
+        "submitted {name}: {job}, to look into {origin}; it runs `sleep inf` until it is stopped",
+        "已提交 {name}：{job}，用于排查 {origin}；运行 `sleep inf`，直至被停止",
+    ),
+    "debug.what": ("the debug job of {job}", "{job} 的 Debug 重提"),
+    "show.origin": ("debug of", "Debug 重提自"),
+    "show.debugged_by": ("debug jobs", "Debug 重提任务"),
     "ask.done.stop": ("stop of {job} requested: now {phase}", "已请求停止 {job}：当前 {phase}"),
     "ask.what.stop": ("the stop of {job}", "停止 {job}"),
     "ask.done.resume": ("{job} queues again: now {phase}", "{job} 已恢复排队：当前 {phase}"),

@@ -34,8 +34,9 @@ async def _show(session: Session, text: str, tenant: str | None) -> None:
         history = await muster.history(found.tenant, found.job)
         state = history[-1].job if history else found
         why = (await reasons_why(muster, [state])).get(state.job, "")
+        debugged_by = await muster.debug_jobs(state)
         now = await muster.now()
     if session.as_json:
-        output.document(job_in_full(state, history, why))
+        output.document(job_in_full(state, history, why, debugged_by))
     else:
-        output.show(job_view(state, history, now, why))
+        output.show(job_view(state, history, now, why, debugged_by))

@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from muster.cli.texts import say
+from muster.cli.texts import pick, say
 from muster.cli.views.jobs import gang, job_document
 from muster.cli.views.stability import outlook_text
 from muster.cli.views.states import reason_text, shown
@@ -19,21 +19,46 @@ from muster.cli.views.tried import tried, tried_lines, way_out
 from muster.cli.words import between, moment, plain
 from muster.domain.deadlines import counts
 from muster.domain.demand import Demand, Toleration
+from muster.domain.phases import SHOWN_TEXT
 from muster.domain.progress import Progress
 from muster.domain.state import JobState
 from muster.log import Recorded
 
 
-def job_view(state: JobState, history: Sequence[Recorded], now: datetime, why: str) -> Group:
-    """Return everything about a job. why: why it is not running yet, "" if it is."""
+def job_view(
+    state: JobState,
+    history: Sequence[Recorded],
+    now: datetime,
+    why: str,
+    debugged_by: Sequence[JobState] = (),
+) -> Group:
+    """Return everything about a job. why: why it is not running yet, "" if it is.
+
+    debugged_by: jobs that were made to look into it.
+    """
     parts: list[RenderableType] = [
-        _fields((*facts(state, now, why), *_parked(state, history, now)))
+        _fields(
+            (
+                *facts(state, now, why),
+                *_debugging(state, debugged_by),
+                *_parked(state, history, now),
+            )
+        )
     ]
     if state.held:
         parts += [Text(), _held(state)]
     if history:
         parts += [Text(), timeline(history)]
     return Group(*parts)
+
+
+def _debugging(state: JobState, debugged_by: Sequence[JobState]) -> Iterator[tuple[str, str]]:
+    """Yield the job that it looks into, and those that look into it."""
+    if state.origin is not None:
+        yield say("show.origin"), f"{state.tenant}/{state.origin}"
+    if debugged_by:
+        shown_jobs = (f"{each.job} ({pick(SHOWN_TEXT[each.shown])})" for each in debugged_by)
+        yield say("show.debugged_by"), say("comma").join(shown_jobs)
 
 
 def _parked(
@@ -150,11 +175,17 @@ def _fields(pairs: Iterable[tuple[str, str | Text]]) -> Table:
     return made
 
 
-def job_in_full(state: JobState, history: Sequence[Recorded], why: str) -> dict[str, Any]:
+def job_in_full(
+    state: JobState,
+    history: Sequence[Recorded],
+    why: str,
+    debugged_by: Sequence[JobState] = (),
+) -> dict[str, Any]:
     """Return the same for JSON. tried: the queueings so far, the last one until its last event."""
     until = history[-1].event.time if history else state.since
     return {
         "job": job_document(state, why),
+        "debugged_by": [each.job for each in debugged_by],
         "tried": [each.model_dump(mode="json") for each in tried(history, until)],
         "timeline": [event_document(i) for i in history],
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from muster.admission.core import decide, tenancy
+from muster.admission.core.debugging import debug_spec
 from muster.admission.fold import Known
 from muster.admission.settings import AdmissionSettings
 from muster.bus import Bus, Trigger
@@ -64,6 +65,17 @@ class Asked:
     body: r.Request
 
 
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A new job. origin: the one that it is made to look into."""
+
+    spec: JobSpec
+    origin: str | None = None
+
+
+Specify = Callable[[], Awaitable[Wanted | tuple[Violation, ...]]]
+
+
 class Handlers:
     """Everything admission reacts to."""
 
@@ -107,6 +119,8 @@ class Handlers:
         match asked.body:
             case r.Submit():
                 return await self._submit(asked, asked.body)
+            case r.Debug():
+                return await self._debug(asked, asked.body)
             case r.JobRequest():
                 return await self._change(asked, asked.body)
             case r.NodeRequest():
@@ -121,17 +135,36 @@ class Handlers:
     # --- submit ---------------------------------------------------------------------------------
 
     async def _submit(self, asked: Asked, body: r.Submit) -> Outcome:
-        job, digest = r.job_id(asked.tenant, asked.id), _digest(body)
-        head = 0
+        async def wanted() -> Wanted | tuple[Violation, ...]:
+            spec, shape = check(JobSpec, json.dumps(body.spec), "$.spec")
+            return Wanted(spec) if spec is not None else tuple(shape)
+
+        return await self._new(asked, _digest(body.user, dict(body.spec)), wanted)
+
+    async def _debug(self, asked: Asked, body: r.Debug) -> Outcome:
+        async def wanted() -> Wanted | tuple[Violation, ...]:
+            names = {"job": body.job, "tenant": asked.tenant}
+            if await self._journal.job(asked.tenant, body.job) is None:
+                return (violation("E_JOB_UNKNOWN", "$.job", **names),)
+            prefix = subjects.job_key(asked.tenant, body.job).subject(f.Submitted.event)
+            first = await self._journal.log.last(subjects.Key(prefix, whole=False))
+            if first is None:
+                return (violation("E_SPEC_GONE", "$.job", **names),)
+            return Wanted(debug_spec(first.event.data.detail.spec), origin=body.job)
+
+        return await self._new(asked, _digest(body.user, {body.verb: body.job}), wanted)
+
+    async def _new(self, asked: Asked, digest: str, wanted: Specify) -> Outcome:
+        job, head = r.job_id(asked.tenant, asked.id), 0
         for _ in range(TRIES):
             known = await self._journal.job(asked.tenant, job, leader=True)
             if known is not None:
                 return await self._again(asked, known, digest)
-            spec, shape = check(JobSpec, json.dumps(body.spec), "$.spec")
-            if spec is None:
-                return Outcome(tuple(shape))
+            found = await wanted()
+            if isinstance(found, tuple):
+                return Outcome(found)
             try:
-                return await self._record(asked, body, spec, digest, head)
+                return await self._record(asked, found, digest, head)
             except Conflict:
                 head = await self._head(asked.tenant, job)
         raise Temporary(f"job {job} is busy", delay=0.5)
@@ -155,20 +188,19 @@ class Handlers:
         refused = next((each for each in details if isinstance(each, f.Rejected)), None)
         return Outcome(refused.violations if refused else _refusal(known.job), known.job)
 
-    async def _record(
-        self, asked: Asked, body: r.Submit, spec: JobSpec, digest: str, head: int
-    ) -> Outcome:
-        job = r.job_id(asked.tenant, asked.id)
-        violations = rules.violations_of(spec) or await self._above(asked.tenant, body.user, spec)
+    async def _record(self, asked: Asked, wanted: Wanted, digest: str, head: int) -> Outcome:
+        job, spec, user = r.job_id(asked.tenant, asked.id), wanted.spec, asked.body.user
+        violations = rules.violations_of(spec) or await self._above(asked.tenant, user, spec)
         submitted = f.Submitted(
             tenant=asked.tenant,
             job=job,
-            user=body.user,
+            user=user,
             pool=spec.resource.pool,
             request=asked.id,
             digest=digest,
             spec=spec,
             demand=spec.demand(),
+            origin=wanted.origin,
         )
         verdict = f.Rejected(violations=violations) if violations else f.Admitted()
         basis = Basis(subjects.job_key(asked.tenant, job), head)
@@ -323,8 +355,8 @@ def _refusal(state: JobState) -> tuple[Violation, ...]:
     return (Violation(code=why.code.value, path="$.spec", en=why.en, zh=why.zh),)
 
 
-def _digest(body: r.Submit) -> str:
-    text = json.dumps([body.user, dict(body.spec)], sort_keys=True, separators=(",", ":"))
+def _digest(user: str, wanted: Mapping[str, Any]) -> str:
+    text = json.dumps([user, wanted], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
