@@ -355,7 +355,11 @@ def settings() -> str:
             (f"`{prefix}{name.upper()}`", _shown_default(field.get_default()))
             for name, field in model.model_fields.items()
         ]
-        blocks += [f"## {model.__name__}", _doc(model), _table(("variable", "default"), rows)]
+        blocks += [
+            f"## {model.__name__}",
+            inspect.getdoc(model) or "",
+            _table(("variable", "default"), rows),
+        ]
     return _page("Settings", "All from the environment; each service has its prefix.", *blocks)
 
 

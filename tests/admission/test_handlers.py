@@ -313,6 +313,25 @@ async def test_stock_is_what_was_said_last_and_a_request_told_twice_is_one() -> 
     assert told.deadline == START + timedelta(seconds=60)
 
 
+async def test_terms_of_stock_stay_until_a_request_names_others_or_none() -> None:
+    bench = Bench()
+    key = subjects.stock_key("default", item_name("z1", "H100"))
+
+    async def terms(request: str, **more: object) -> tuple[object, ...]:
+        said = {name: value for name, value in STOCK.items() if name != "price"}
+        assert (await bench.tell("set_stock", said | more, request)).accepted
+        last = await bench.log.last(key)
+        assert last is not None
+        told = last.event.data.detail
+        return told.gpus, told.price, told.currency, told.network
+
+    named = {"price": 2.5, "currency": "CNY", "network": "RoCE"}
+    assert await terms("s1", **named) == (16, 2.5, "CNY", "RoCE")
+    assert await terms("s2", gpus=0) == (0, 2.5, "CNY", "RoCE")
+    assert await terms("s3", gpus=None) == (None, 2.5, "CNY", "RoCE")
+    assert await terms("s4", price=3.0, network=None) == (16, 3.0, "CNY", None)
+
+
 async def test_stock_below_nothing_is_refused() -> None:
     bench = Bench()
     answer = await bench.tell("set_stock", STOCK | {"gpus": -1})

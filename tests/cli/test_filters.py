@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import typer
 
 from muster.cli.commands.events import Filters
 from muster.cli.commands.jobs import Wanted
+from muster.cli.commands.respecify import node_policy
 from muster.cli.commands.resume import changed_limits
 from muster.cli.following import OUTCOMES
 from muster.domain.auto_queue import AutoQueueSpec
@@ -70,6 +72,21 @@ def test_a_limit_that_is_not_given_stays(
         enabled=True, max_queue_hours=limits[0], max_requeues=limits[1]
     )
     assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("only", "never", "kind"),
+    [([], [], None), (["n1"], [], "NodeIn"), ([], ["n1", "n2"], "NodeNotIn")],
+)
+def test_a_change_of_the_node_policy(only: list[str], never: list[str], kind: str | None) -> None:
+    found = node_policy(only, never)
+    assert (found.type.value if found else None) == kind
+    assert (list(found.nodes) if found else []) == only + never
+
+
+def test_both_ways_of_a_node_policy_are_refused() -> None:
+    with pytest.raises(typer.BadParameter, match="not both"):
+        node_policy(["n1"], ["n2"])
 
 
 def test_every_end_has_an_exit_code() -> None:

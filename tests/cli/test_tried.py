@@ -92,8 +92,8 @@ def said(history: list[Recorded], language: str) -> tuple[str, str]:
             "zh",
             (
                 "重新排队次数达到上限 1 次",
-                "第 1 次排队：等待 1m00s，运行 1h00m，随后被迫为 j9 让出：spot_reclaim",
-                "第 2 次排队：等待 10m00s，运行 20m00s，随后被迫让出：spot_reclaim",
+                "第 1 次排队：等待 1m00s，运行 1h00m，随后被迫为 j9 让出：spot 容量回收",
+                "第 2 次排队：等待 10m00s，运行 20m00s，随后被迫让出：spot 容量回收",
                 "muster resume j1（可修改上限：--max-queue-hours 1-12、--max-requeues 0-3）",
                 "或 muster stop j1",
             ),

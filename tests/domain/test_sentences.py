@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 
 from muster.domain import facts as f
-from muster.domain.causes import EvictionCause
+from muster.domain.causes import CAUSES_ZH, EvictionCause
 from muster.domain.phases import Phase
 from muster.domain.reasons import ReasonCode, reason
 from muster.domain.sentences import SENTENCES, sentence
 from muster.domain.survival import Outlook
+from muster.domain.waiting import WhyCode
+from muster.domain.waiting_words import why
 from tests.support.lives import spec
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -24,6 +26,19 @@ FAILURES = (
     f.WorkerFailure(worker="worker-0", node="n1", exit_code=137),
     f.WorkerFailure(worker="worker-1", node="n2", cause="node_lost"),
 )
+
+
+@pytest.mark.parametrize("cause", EvictionCause)
+def test_no_cause_is_left_in_english_in_a_chinese_text(cause: EvictionCause) -> None:
+    facts = (f.Preempted(cause=cause, grace_s=1), f.Requeued(cause=cause, counted=False))
+    told = [sentence(fact)[1] for fact in facts]
+    told.append(reason(ReasonCode.EVICTED, cause=cause.value).zh)
+    told.append(why(WhyCode.EVICTING, cause=str(cause)).zh)
+    for words in told:
+        assert CAUSES_ZH[cause] in words
+        assert cause.value not in words
+    assert cause.value in reason(ReasonCode.EVICTED, cause=cause.value).en
+
 
 SAMPLES: tuple[f.Fact, ...] = (
     f.Submitted(
@@ -138,7 +153,12 @@ def _names(text: str) -> set[str]:
         (
             f.Preempted(cause=EvictionCause.PRIORITY, by="j2", grace_s=30),
             "must leave its nodes: priority, for j2, grace 30 s",
-            "需要让出节点：priority，受益任务 j2，宽限 30 秒",
+            "需要让出节点：更高优先级抢占，受益任务 j2，宽限 30 秒",
+        ),
+        (
+            f.GraceShortened(deadline=NOW.replace(microsecond=123456)),
+            "grace now ends at 2030-01-01 00:00:00 UTC",
+            "宽限时间提前到 2030-01-01 00:00:00 UTC",
         ),
         (f.Escalated(reason=WHY), f"a person must decide: {WHY.en}", f"需人工处理：{WHY.zh}"),
         (

@@ -160,6 +160,10 @@ async def test_requests_that_cannot_be_are_refused_with_the_rule(muster: Muster)
     over = await muster.run("resume", "shown")
     assert over.code == 1
     assert "[E_STATE]" in over.err
+    late = await muster.run("respecify", "shown", "--max-requeues", "2")
+    assert (late.code, "[E_STATE]" in late.err) == (1, True)
+    empty = await muster.run("respecify", "shown")
+    assert (empty.code, "name what changes" in empty.err) == (2, True)
 
 
 async def test_nothing_is_parked_and_the_doctor_is_content(muster: Muster) -> None:

@@ -8,7 +8,12 @@ from typing import Any
 import pytest
 
 from muster.domain.demand import StabilityLevel
-from muster.domain.pools import StabilityMeasured
+from muster.domain.pools import (
+    DemandHistory,
+    SpotQuotaMeasured,
+    SpotQuotaRow,
+    StabilityMeasured,
+)
 from muster.domain.survival import Chance, LevelSurvival
 from tests.gateway.web import application, client
 from tests.gateway.worlds import START, Gateway, World
@@ -78,6 +83,28 @@ async def test_pools_show_how_long_idle_jobs_keep_their_places(
     assert (shown["bound"], shown["survive_1h"]) == (0.2, chance.model_dump())
     assert shown["survive_6h"] is None
     assert west["stability"] is None
+
+
+async def test_pools_show_how_much_spot_jobs_may_hold(filled: Gateway, world: World) -> None:
+    row = SpotQuotaRow(
+        gpu_model="A100",
+        capacity=16,
+        demand=4,
+        held=2,
+        quota=10.5,
+        eta=1,
+        evicted=0,
+        kept=3,
+        history=DemandHistory(hour=1, peak=4),
+    )
+    await world.told(SpotQuotaMeasured(at=START, upto=START, rows=(row,)))
+    await filled.follow.step()
+    async with client(application(filled)) as http:
+        default, west = (await http.get("/api/v1/pools")).json()["pools"]
+    (shown,) = default["spot_quota"]["rows"]
+    assert (shown["gpu_model"], shown["quota"], shown["held"]) == ("A100", 10.5, 2)
+    assert "history" not in shown
+    assert west["spot_quota"] is None
 
 
 async def test_shared_cards_and_what_others_take_are_not_free(

@@ -108,6 +108,18 @@ async def test_a_handler_sets_an_alarm_once() -> None:
     assert not bench.store.alarms
 
 
+async def test_an_alarm_that_was_set_too_late_is_not_remembered_for_ever() -> None:
+    """The log was read past the state for which a handler set it: nothing would ever remove it."""
+    bench, life = await queued()
+    old = life.state
+    await bench.record(life, f.Scheduled(placement={"n1": ("worker-0", "worker-1")}))
+    await bench.keeper.step()
+    await bench.keeper.keep(old)
+    assert bench.keeper._early
+    await bench.keeper.step()
+    assert not bench.keeper._early
+
+
 async def test_a_handler_sets_what_the_index_has_not_read_yet() -> None:
     bench, life = Bench(), Life(spec(auto_queue=auto_queue(hours=1))).queued()
     await bench.keeper.keep(life.state)

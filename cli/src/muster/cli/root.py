@@ -25,6 +25,7 @@ PANELS: dict[str, tuple[str, ...]] = {
         "stop",
         "resume",
         "debug",
+        "respecify",
     ),
     "panel.operate": (
         "events",

@@ -11,10 +11,16 @@ from pathlib import Path
 
 import typer
 
-from muster.cli.texts import say
+from muster.cli.texts import language, say
+from muster.domain.causes import cause_zh
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([smhd])", re.ASCII)
+
+
+def cause_words(cause: str) -> str:
+    """Return why a job had to leave, in the language that is spoken; in English it is the code."""
+    return cause_zh(cause) if language() == "zh" else cause
 
 
 def duration(text: str) -> float:

@@ -136,7 +136,8 @@ class FenceNode(NodeRequest):
 class SetStock(Request):
     """What spot jobs may hold of a GPU model in a zone from now on; no gpus = no longer offered.
 
-    notice_s: how long whatever is held above it may stay.
+    notice_s: how long whatever is held above it may stay. price, currency, network: as they were
+    when the request does not name them, none when it names null.
     """
 
     verb: ClassVar[str] = "set_stock"

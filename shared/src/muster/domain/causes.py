@@ -21,6 +21,25 @@ class EvictionCause(StrEnum):
     BACKOFF = "backoff"
 
 
+CAUSES_ZH: dict[str, str] = {
+    EvictionCause.SPOT_RECLAIM: "spot 容量回收",
+    EvictionCause.IDLE_RECLAIM: "闲时资源回收",
+    EvictionCause.PRIORITY: "更高优先级抢占",
+    EvictionCause.QUOTA_RECLAIM: "配额回收",
+    EvictionCause.NODE_DRAIN: "节点排空",
+    EvictionCause.NODE_LOST: "节点失联",
+    EvictionCause.FAULT: "故障",
+    EvictionCause.START_FAILED: "启动失败",
+    EvictionCause.BACKOFF: "退避等待",
+}
+"""What a cause is called in a Chinese sentence; in English it is called by its code."""
+
+
+def cause_zh(cause: str) -> str:
+    """Return a cause in Chinese; words that are none as they are."""
+    return CAUSES_ZH.get(cause, cause)
+
+
 PREEMPTIONS = frozenset(
     {
         EvictionCause.SPOT_RECLAIM,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from muster.domain.causes import cause_zh
 from muster.domain.model import Frozen
 
 
@@ -180,7 +181,9 @@ def reason(code: ReasonCode, **values: object) -> Reason:
     """Build a reason from the catalogue. Raises KeyError when the text names a missing value."""
     english, chinese = _TEXTS[code]
     values["why_zh"] = values.get("why_zh") or values.get("why")
-    return Reason(code=code, en=english.format(**values), zh=chinese.format(**values))
+    translated = {"cause": cause_zh(str(values["cause"]))} if "cause" in values else {}
+    zh = chinese.format(**(values | translated))
+    return Reason(code=code, en=english.format(**values), zh=zh)
 
 
 def because(said: Reason, why: Reason) -> Reason:

@@ -7,9 +7,11 @@ Used wherever a timeline is shown. A sentence has only what its fact carries; th
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from muster.domain import facts as f
+from muster.domain.causes import EvictionCause, cause_zh
 from muster.domain.survival import Outlook
 
 SENTENCES: dict[str, tuple[str, str]] = {
@@ -119,8 +121,12 @@ def _plain(value: object, language: int) -> str:
     match value:
         case None:
             return NOBODY[language]
+        case EvictionCause() if language:
+            return cause_zh(value)
         case str():
             return value
+        case datetime():
+            return f"{value:%Y-%m-%d %H:%M:%S} UTC"
         case Mapping():
             return ", ".join(f"{key}={_plain(each, language)}" for key, each in value.items())
         case tuple():

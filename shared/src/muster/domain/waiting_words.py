@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from muster.domain.causes import cause_zh
 from muster.domain.reasons import Reason, ReasonCode, reason
 from muster.domain.waiting import Help, HelpKind, Tier, Why, WhyCode
 
@@ -378,11 +379,12 @@ for _basis, _until in _UNTIL.items():
 def why(code: WhyCode, **numbers: int | str) -> Why:
     """Fill in the sentence of a code. Raises KeyError when a number is missing."""
     words = _words(code, numbers)
+    said = numbers | ({"cause": cause_zh(str(numbers["cause"]))} if "cause" in numbers else {})
     return Why(
         code=code,
         tier=words.tier,
         en=words.en.format(**numbers),
-        zh=words.zh.format(**numbers),
+        zh=words.zh.format(**said),
         numbers={name: value for name, value in numbers.items() if name not in _SPOKEN},
     )
 

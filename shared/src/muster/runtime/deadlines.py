@@ -122,8 +122,14 @@ class Deadlines:
     async def _read(self) -> None:
         if self._follower is None:
             self._follower = await self._log.follow((subjects.ALL_JOBS,))
+        before = {job: dict(kinds) for job, kinds in self._early.items()}
         while page := await self._follower.next():
             self._note(page)
+        # What was early when this reading began and is so still was late: the job has gone on
+        # already. At worst an alarm is set once more.
+        for job, kinds in before.items():
+            if self._early.get(job) == kinds:
+                del self._early[job]
 
     def _note(self, page: Sequence[object]) -> None:
         now, ticks = self._moment()

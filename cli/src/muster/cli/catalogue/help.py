@@ -71,6 +71,17 @@ HELP: dict[str, tuple[str, str]] = {
         "Run a new job with the same resources that only waits, to look inside.",
         "以相同资源重新提交一个仅等待的任务（Debug 重提），便于进入容器排查。",
     ),
+    "help.respecify": (
+        "Give a job that waits other limits or another node policy.",
+        "修改排队中任务的自动排队上限或节点策略。",
+    ),
+    "option.only_nodes": ("Only these nodes; repeatable.", "仅使用这些节点；可重复。"),
+    "option.never_nodes": ("Any nodes but these; repeatable.", "不使用这些节点；可重复。"),
+    "usage.respecify": (
+        "name what changes: --max-queue-hours, --max-requeues, --only or --never",
+        "请指定修改项：--max-queue-hours、--max-requeues、--only 或 --never",
+    ),
+    "usage.only_or_never": ("give --only or --never, not both", "--only 与 --never 不能同时使用"),
     "help.resume": (
         "Let an abnormal job queue again.",
         "让异常任务重新排队。",

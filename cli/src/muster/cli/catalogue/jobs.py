@@ -144,6 +144,11 @@ JOBS: dict[str, tuple[str, str]] = {
     "show.debugged_by": ("debug jobs", "Debug 重提任务"),
     "ask.done.stop": ("stop of {job} requested: now {phase}", "已请求停止 {job}：当前 {phase}"),
     "ask.what.stop": ("the stop of {job}", "停止 {job}"),
+    "ask.done.respecify": (
+        "{job} is changed: it is {phase}",
+        "已修改 {job}：当前 {phase}",
+    ),
+    "ask.what.respecify": ("the change of {job}", "修改 {job}"),
     "ask.done.resume": ("{job} queues again: now {phase}", "{job} 已恢复排队：当前 {phase}"),
     "ask.what.resume": ("the resume of {job}", "恢复 {job}"),
     "node.what": ("the request about node {node}", "对节点 {node} 的操作"),
@@ -272,6 +277,7 @@ JOBS: dict[str, tuple[str, str]] = {
     "stock.unknown": ("as nodes show", "以节点为准"),
     "stock.withdrawn": ("not offered", "未提供"),
     "stock.going": ("{gpus} by {at}", "{gpus}（截止 {at}）"),
+    "stock.going_now": ("{gpus} at once", "{gpus}（立即）"),
     "stock.not_for": (
         "note: spot resources are not enabled for tenant {tenant} in pool {pools}; an operator may"
         " enable them (muster quota spot {tenant} --on)",

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from muster.cli.texts import language, say
 from muster.cli.views.stability import outlook_text
-from muster.cli.words import clock, plain, span
+from muster.cli.words import cause_words, clock, plain, span
 from muster.contracts.queries import QueryAnswer
 from muster.domain.phases import Phase
 from muster.domain.state import JobState
@@ -126,7 +126,7 @@ def _victim(victim: Victim) -> str:
         name=plain(victim.name),
         job=victim.job,
         user=plain(victim.user),
-        cause=victim.cause or "",
+        cause=cause_words(victim.cause or ""),
         gpus=f"{victim.gpus + victim.gpu_milli / CARD:g}",
         hours=f"{victim.lost_gpu_s / 3600:.1f}",
     )

@@ -49,7 +49,8 @@ def _going(item: Item) -> Text:
     if not item.going:
         return Text("-", "dim")
     until = item.gone_by
-    words = say("stock.going", gpus=item.going, at=clock(until)) if until else str(item.going)
+    at = {"at": clock(until)} if until else {}
+    words = say("stock.going" if until else "stock.going_now", gpus=item.going, **at)
     return Text(words, "magenta")
 
 

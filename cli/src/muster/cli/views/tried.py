@@ -7,7 +7,7 @@ from datetime import datetime
 
 from muster.cli.texts import say
 from muster.cli.views.states import reason_text
-from muster.cli.words import plain, span
+from muster.cli.words import cause_words, plain, span
 from muster.contracts.events import JobData
 from muster.domain.facts import Fact
 from muster.domain.queueings import Queueing, queueings
@@ -40,7 +40,7 @@ def _parts(each: Queueing) -> Iterator[str]:
         yield say("tried.ran", span=span(each.ran_s))
     if each.cause is not None:
         key = "tried.evicted_for" if each.by else "tried.evicted"
-        yield say(key, cause=each.cause, by=each.by)
+        yield say(key, cause=cause_words(each.cause), by=each.by)
     if each.why is not None:
         yield say("tried.why", why=reason_text(each.why))
 

@@ -318,7 +318,7 @@ class Handlers:
     async def _stock(self, asked: Asked, body: r.SetStock) -> Outcome:
         def verdict(last: StockChanged | None, now: datetime) -> StockChanged | None:
             told = last is not None and last.request == asked.id
-            return None if told else _stock_fact(body, asked.id, now)
+            return None if told else _stock_fact(body, asked.id, now, last)
 
         await self._journal.advance_stock(body.pool, item_name(body.zone, body.gpu_model), verdict)
         return Outcome()
@@ -416,7 +416,16 @@ def _node_fact(body: r.NodeRequest, request: str, now: datetime) -> n.NodeFact:
     return _NODE_FACTS[type(body)](by=body.user, request=request)
 
 
-def _stock_fact(body: r.SetStock, request: str, now: datetime) -> StockChanged:
+_TERMS = ("price", "currency", "network")
+
+
+def _stock_fact(
+    body: r.SetStock, request: str, now: datetime, last: StockChanged | None
+) -> StockChanged:
+    """Return what is offered now. Terms of which a request says nothing stay as they were; it
+    takes one back by naming it without a value."""
     what = body.model_dump(exclude={"user", "notice_s"})
+    silent = [name for name in _TERMS if name not in body.model_fields_set]
+    what |= {name: getattr(last, name) for name in silent} if last is not None else {}
     deadline = now + timedelta(seconds=body.notice_s)
     return StockChanged(**what, deadline=deadline, by=body.user, request=request)

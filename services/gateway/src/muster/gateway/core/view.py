@@ -10,7 +10,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from muster.domain.nodes import NodeState
-from muster.domain.pools import EpochTaken, PoolFact, PoolSummary, RoundDecided, StabilityMeasured
+from muster.domain.pools import (
+    EpochTaken,
+    PoolFact,
+    PoolSummary,
+    RoundDecided,
+    SpotQuotaMeasured,
+    StabilityMeasured,
+)
 from muster.domain.state import JobState
 from muster.domain.stock import StockChanged, StockFact
 from muster.domain.tenants import TenantFact, TenantView
@@ -49,6 +56,7 @@ class SeenPool:
     decided: RoundDecided | None = None
     summary: PoolSummary | None = None
     stability: StabilityMeasured | None = None
+    spot_quota: SpotQuotaMeasured | None = None
 
 
 @dataclass(slots=True)
@@ -90,6 +98,8 @@ class View:
                 known = replace(known, summary=fact)
             case StabilityMeasured():
                 known = replace(known, stability=fact)
+            case SpotQuotaMeasured():
+                known = replace(known, spot_quota=fact)
         self.pools[pool] = known
 
     def see_stock(self, subject: str, fact: StockFact) -> None:

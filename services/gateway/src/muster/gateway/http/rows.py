@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from muster.domain.demand import JobType, ResourceClass
 from muster.domain.nodes import NodeCondition, Taint
 from muster.domain.phases import SHOWN_TEXT, Phase, Shown
-from muster.domain.pools import WaitingJob
+from muster.domain.pools import SpotQuotaMeasured, WaitingJob
 from muster.domain.queueings import Queueing, queueings
 from muster.domain.reasons import Reason, ReasonCode
 from muster.domain.sentences import sentence
@@ -170,7 +170,8 @@ class PoolRow(BaseModel):
     """A pool. fragments: GPU model -> free GPUs -> how many schedulable nodes have just so many.
 
     gpus_shut: unused GPUs of nodes that take no new work, by what shuts them; not part of free.
-    stability: how long idle jobs keep their places there, as it was measured last.
+    stability: how long idle jobs keep their places there, as it was measured last. spot_quota: how
+    much spot jobs may hold there, by GPU model; null where none is measured.
     """
 
     pool: str
@@ -186,6 +187,7 @@ class PoolRow(BaseModel):
     decided: dict[str, Any] | None
     summary: dict[str, Any] | None
     stability: dict[str, Any] | None = None
+    spot_quota: dict[str, Any] | None = None
 
 
 class Pools(BaseModel):
@@ -339,7 +341,15 @@ def pool_row(pool: Pool) -> PoolRow:
         decided=_dumped(said.decided) if said else None,
         summary=_dumped(said.summary) if said else None,
         stability=_dumped(said.stability) if said else None,
+        spot_quota=_quota(said.spot_quota) if said else None,
     )
+
+
+def _quota(found: SpotQuotaMeasured | None) -> dict[str, Any] | None:
+    """Return a quota without the history that the next measurement needs."""
+    if found is None:
+        return None
+    return found.model_dump(mode="json", exclude={"rows": {"__all__": {"history"}}})
 
 
 def _dumped(fact: BaseModel | None) -> dict[str, Any] | None:
