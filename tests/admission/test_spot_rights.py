@@ -6,12 +6,15 @@ from typing import Any
 
 import pytest
 
+from muster.admission.fold import Known
 from muster.admission.handlers import Handlers
 from muster.admission.settings import AdmissionSettings
+from muster.contracts import subjects
 from muster.contracts.requests import Answer
 from muster.domain import facts as f
 from muster.domain.edges import Owner
-from muster.domain.tenants import SpotSet
+from muster.domain.tenants import EVERYONE, SpotSet
+from muster.log import Recorded
 from tests.admission.test_handlers import SPEC
 from tests.admission.test_tenants import Tenants
 
@@ -40,6 +43,20 @@ class Rights(Tenants):
 async def test_a_tenant_of_whom_nobody_spoke_may_use_spot_or_not_as_admission_is_set() -> None:
     assert await Rights().tried("s1") == []
     assert await Rights("granted").tried("s1") == REFUSED
+
+
+async def test_what_holds_for_tenants_of_whom_nobody_spoke_stands_in_the_log() -> None:
+    bench, key = Rights(), subjects.tenant_key(EVERYONE, SpotSet.event)
+    await bench.handlers.start()
+    assert await bench.log.end() == 0  # everybody may, as whoever reads nothing believes
+    for kind, said in (("granted", [False]), ("granted", [False]), ("open", [False, True])):
+        settings = AdmissionSettings.model_validate({"spot": kind})
+        journal = bench.journal(Owner.ADMISSION)
+        await Handlers(journal, bench, Known(bench.log), settings).start()
+        told = [
+            i.event.data.detail for i in await bench.log.history(key) if isinstance(i, Recorded)
+        ]
+        assert [fact.enabled for fact in told] == said
 
 
 async def test_an_operators_word_holds_for_the_next_submission_and_can_be_taken_back() -> None:

@@ -8,8 +8,9 @@ import pytest
 
 from muster.domain import facts as f
 from muster.domain.reasons import ReasonCode
-from muster.domain.tenants import SpotSet, TenantView
-from muster.scheduler.core.explain import explain_by
+from muster.domain.tenants import EVERYONE, SpotSet, TenantView
+from muster.scheduler.core.doors import Shut
+from muster.scheduler.core.explain import closed_to, explain_by
 from muster.scheduler.core.fit import fit_of
 from muster.scheduler.core.plan import plan
 from muster.scheduler.core.policy import Order, Policy
@@ -20,6 +21,12 @@ from tests.scheduler.worlds import decisions, node, placements, queued, running,
 def rights(enabled: bool, **pools: bool) -> dict[str, TenantView]:
     fact = SpotSet(by="op", request="s", enabled=enabled, pools=pools)
     return {"t": TenantView(spot=fact)}
+
+
+def others(enabled: bool) -> dict[str, TenantView]:
+    """What holds for tenants of whom nobody spoke."""
+    fact = SpotSet(by="muster", request="s", enabled=enabled)
+    return {EVERYONE: TenantView(spot=fact)}
 
 
 def decide(jobs: list[Any], tenants: dict[str, TenantView], **policy: Any) -> Plan:
@@ -51,6 +58,37 @@ def test_a_spot_job_starts_only_where_its_tenant_may_use_spot(
 def test_other_classes_are_not_concerned(kind: str) -> None:
     made = plan(world([node("n1")], [queued("j", kind=kind)], tenants=rights(False)), Policy())
     assert "j" in placements(made)
+
+
+@pytest.mark.parametrize(
+    ("tenants", "on_spot"),
+    [
+        ({}, True),
+        (rights(True), True),
+        (rights(False), False),
+        (rights(False, default=True), True),
+        (others(False), False),
+        (others(False) | rights(True), True),
+        (others(True) | rights(False), False),
+    ],
+)
+def test_an_idle_job_takes_spot_nodes_only_where_its_tenant_may_use_spot(
+    tenants: dict[str, TenantView], on_spot: bool
+) -> None:
+    nodes = [node("n1", spot=True), node("n2")]
+    jobs = [running("r", ["n2"], kind="on_demand"), queued("i", kind="idle")]
+    made = plan(world(nodes, jobs, tenants=tenants), Policy())
+    assert ("i" in placements(made)) is on_spot
+    shut = closed_to(made, jobs[1])
+    assert (shut.get("n1") is Shut.SPOT) is not on_spot
+
+
+@pytest.mark.parametrize(("enabled", "starts"), [(True, True), (False, False)])
+def test_of_whom_nobody_spoke_what_holds_for_everyone_holds(enabled: bool, starts: bool) -> None:
+    made = decide([queued("s", kind="spot")], others(enabled))
+    assert ("s" in placements(made)) is starts
+    made = decide([queued("s", kind="spot")], others(enabled) | rights(not enabled))
+    assert ("s" in placements(made)) is not starts
 
 
 def test_what_runs_goes_on_and_who_waits_hides_nobody() -> None:

@@ -82,6 +82,11 @@ TENANT_FACTS: dict[str, type[TenantFact]] = {
 }
 
 
+EVERYONE = "_everyone"
+"""Under this name stands what holds for tenants of whom nobody spoke. Admission writes it from its
+setting, so that whoever reads the log knows it, too."""
+
+
 @dataclass(frozen=True, slots=True)
 class TenantView:
     """What the facts about a tenant say together."""
@@ -124,3 +129,9 @@ class TenantView:
             return frozenset()
         own = self.blocklist.users.get(user, {})
         return frozenset((*self.blocklist.nodes.get(pool, ()), *own.get(pool, ())))
+
+
+def spot_is_for(tenants: Mapping[str, TenantView], name: str, pool: str) -> bool:
+    """Tell whether spot capacity of a pool is for a tenant, spoken of or not."""
+    everyone = tenants.get(EVERYONE, TenantView()).may_use_spot(pool)
+    return tenants.get(name, TenantView()).may_use_spot(pool, everyone)

@@ -198,6 +198,7 @@ JOBS: dict[str, tuple[str, str]] = {
     ),
     "spot.on": ("enabled", "已开通"),
     "spot.off": ("not enabled", "未开通"),
+    "spot.everyone": ("(all others)", "（其他租户）"),
     "spot.everywhere": ("every pool", "全部资源池"),
     "spot.what": (
         "the change to the right of tenant {tenant} to spot capacity",

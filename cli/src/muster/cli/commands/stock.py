@@ -20,7 +20,7 @@ from muster.cli.views.stock import item_document, stock_table
 from muster.cli.words import duration
 from muster.contracts import requests as r
 from muster.domain.shelf import shelf
-from muster.domain.tenants import TenantView
+from muster.domain.tenants import spot_is_for
 
 Pool = Annotated[str | None, typer.Option(help=say("option.pool"))]
 
@@ -89,8 +89,8 @@ async def _list(session: Session, pool: str | None) -> None:
     async with reach(session) as muster:
         items = shelf(await muster.stock(pool), await muster.nodes(pool), await muster.jobs())
         tenant = session.tenant_or_default
-        rights = (await muster.tenants(tenant)).get(tenant, TenantView())
-    shut = sorted({item.pool for item in items if not rights.may_use_spot(item.pool)})
+        rights = await muster.tenants()
+    shut = sorted({item.pool for item in items if not spot_is_for(rights, tenant, item.pool)})
     if session.as_json:
         output.document([item_document(item) for item in items])
     elif items:

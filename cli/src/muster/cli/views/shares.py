@@ -14,7 +14,7 @@ from muster.cli.texts import say
 from muster.domain.demand import ResourceClass
 from muster.domain.nodes import NodeState
 from muster.domain.state import JobState
-from muster.domain.tenants import Share, TenantView
+from muster.domain.tenants import EVERYONE, Share, TenantView
 
 Place = tuple[str, str, str]
 """(pool, tenant, GPU model)."""
@@ -135,7 +135,8 @@ def spot_table(found: Iterable[SpotRight]) -> Table:
     made = table(*(say(f"column.{title}") for title in ("tenant", "pool", "spot")))
     for one in found:
         word = Text(say("spot.on"), "green") if one.enabled else Text(say("spot.off"), "red")
-        row(made, Text(one.tenant, "bold"), one.pool or say("spot.everywhere"), word)
+        name = say("spot.everyone") if one.tenant == EVERYONE else one.tenant
+        row(made, Text(name, "bold"), one.pool or say("spot.everywhere"), word)
     return made
 
 

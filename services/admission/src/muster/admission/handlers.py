@@ -33,6 +33,7 @@ from muster.domain.spec import JobSpec, priority_of
 from muster.domain.state import JobState
 from muster.domain.stock import StockChanged, item_name
 from muster.domain.tenants import (
+    EVERYONE,
     BlocklistSet,
     QuotaSet,
     Share,
@@ -89,6 +90,18 @@ class Handlers:
         self._journal, self._bus = journal, bus
         self._spot_open = (settings or AdmissionSettings()).spot == "open"
         self._known = known or Known(journal.log)
+
+    async def start(self) -> None:
+        """Know what is recorded, and record what holds for tenants of whom nobody spoke."""
+        await self._known.step()
+        enabled = self._spot_open
+
+        def default(last: SpotSet | None) -> SpotSet | None:
+            if (last.enabled if last else True) is enabled:
+                return None
+            return SpotSet(by="muster", request=self._journal.new_id(), enabled=enabled)
+
+        await self._told(EVERYONE, SpotSet, (), default)
 
     async def on_request(self, trigger: Trigger) -> None:
         """Carry out a request and answer it. What cannot be answered is parked with the reason."""

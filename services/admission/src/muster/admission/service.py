@@ -19,11 +19,12 @@ def build(runtime: Runtime, settings: AdmissionSettings | None = None) -> Servic
     """Put admission together over a runtime."""
     journal = Journal(Owner.ADMISSION, runtime.log, runtime.clock, runtime.ids)
     known = Known(runtime.log)
+    handlers = Handlers(journal, runtime.bus, known, settings)
     return Service(
         owner=Owner.ADMISSION,
-        subscriptions=subscriptions(Handlers(journal, runtime.bus, known, settings)),
+        subscriptions=subscriptions(handlers),
         loops=(Loop("facts", known.step, FACTS_S),),
-        start=known.step,
+        start=handlers.start,
         stop=known.close,
     )
 

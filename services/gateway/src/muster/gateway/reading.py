@@ -19,7 +19,7 @@ from muster.domain.nodes import NodeState
 from muster.domain.pools import WaitingJob
 from muster.domain.shelf import Item, shelf
 from muster.domain.state import JobState
-from muster.domain.tenants import TenantView
+from muster.domain.tenants import spot_is_for
 from muster.gateway.core.capacity import NodeUse, PoolUse, node_uses, pool_use
 from muster.gateway.core.filters import JobFilter, Place, place_of
 from muster.gateway.core.history import missing
@@ -179,8 +179,12 @@ class Reading:
             self._states(),
             partial(self._blocked, asks),
         )
-        rights = self.view.tenants.get(asks.tenant or "", TenantView())
-        return [(i, rights.may_use_spot(i.pool)) for i in items if pool in {None, i.pool}]
+        tenants, name = self.view.tenants, asks.tenant
+        return [
+            (i, name is None or spot_is_for(tenants, name, i.pool))
+            for i in items
+            if pool in {None, i.pool}
+        ]
 
     def _blocked(self, asks: Asks, node: NodeState) -> bool:
         known = self.view.tenants.get(asks.tenant or "")

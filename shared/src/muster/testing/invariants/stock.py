@@ -12,6 +12,7 @@ from muster.domain.facts import Preempted, Scheduled, Unscheduled, Withdrawal
 from muster.domain.phases import PARKED, TERMINAL, Phase
 from muster.domain.state import JobState
 from muster.domain.stock import StockChanged
+from muster.domain.tenants import EVERYONE
 from muster.testing.invariants.base import Invariant, JobChange, Known, goes
 from muster.testing.world import World
 
@@ -56,9 +57,13 @@ class StockIsKept(Invariant):
     # --- placements ------------------------------------------------------------------------------
 
     def _may_use(self, state: JobState, upto: int) -> None:
-        if state.demand.resource_class is not ResourceClass.SPOT:
+        kind = state.demand.resource_class
+        shapes = [self.known.nodes[n].shape for n in state.held if n in self.known.nodes]
+        on_spot = kind is ResourceClass.IDLE and any(shape.spot for shape in shapes)
+        if kind is not ResourceClass.SPOT and not on_spot:
             return
-        if not self.known.tenant_at(state.tenant, upto).may_use_spot(state.pool):
+        everyone = self.known.tenant_at(EVERYONE, upto).may_use_spot(state.pool)
+        if not self.known.tenant_at(state.tenant, upto).may_use_spot(state.pool, everyone):
             raise self.broken(f"placed, and {state.tenant} may use no spot", state.job)
 
     def _offered(self, state: JobState, upto: int) -> None:

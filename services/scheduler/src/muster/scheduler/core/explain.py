@@ -319,7 +319,12 @@ def closed_to(made: Plan, state: JobState) -> dict[str, Shut]:
     avoided = Fitting(nodes, made.policy, made.snapshot).avoided_by(state)
     blocked = made.snapshot.blocked(state)
     found = {name: shut(n, state, made.policy, avoided, blocked) for name, n in nodes.items()}
-    return {name: reason for name, reason in found.items() if reason}
+    listed = made.snapshot.listed(state)
+    return {
+        name: Shut.SPOT if reason is Shut.BLOCKED and name not in listed else reason
+        for name, reason in found.items()
+        if reason
+    }
 
 
 def _leaving(snapshot: Snapshot) -> dict[str, tuple[str, ...]]:

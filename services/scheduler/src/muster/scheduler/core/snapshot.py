@@ -14,7 +14,7 @@ from muster.domain.phases import Phase
 from muster.domain.pools import SpotQuotaMeasured, StabilityMeasured
 from muster.domain.state import DeadlineKind, JobState
 from muster.domain.stock import StockChanged
-from muster.domain.tenants import TenantView
+from muster.domain.tenants import TenantView, spot_is_for
 from muster.scheduler.core.book import Book
 from muster.scheduler.core.jobs import JobKey, Listed, Waiter, key_of
 from muster.scheduler.core.runtimes import UNTAUGHT, Runtimes
@@ -108,16 +108,25 @@ class Snapshot:
         return iter(self.book.holding.values())
 
     def blocked(self, state: JobState) -> frozenset[str]:
+        """Return the nodes that block lists keep a job off, or that are spot and not for it."""
+        return self.listed(state) | self._not_for(state)
+
+    def listed(self, state: JobState) -> frozenset[str]:
         """Return the nodes that block lists keep a job off."""
         view = self.tenants.get(state.tenant)
         return view.blocked(self.pool, state.user) if view else frozenset()
 
+    def _not_for(self, state: JobState) -> frozenset[str]:
+        """Return the spot nodes, for an idle job whose tenant may use none."""
+        idle = state.demand.resource_class is ResourceClass.IDLE
+        if not idle or spot_is_for(self.tenants, state.tenant, self.pool):
+            return frozenset()
+        return frozenset(node.node for node in self.nodes if node.shape.spot)
+
     def denied_spot(self, state: JobState) -> bool:
         """Tell whether a job asks for spot capacity that its tenant may not use."""
-        if state.demand.resource_class is not ResourceClass.SPOT:
-            return False
-        view = self.tenants.get(state.tenant)
-        return view is not None and not view.may_use_spot(self.pool)
+        spot = state.demand.resource_class is ResourceClass.SPOT
+        return spot and not spot_is_for(self.tenants, state.tenant, self.pool)
 
     def job(self, key: JobKey) -> Listed | None:
         """Return one job."""
