@@ -109,7 +109,8 @@ class Snapshot:
 
     def blocked(self, state: JobState) -> frozenset[str]:
         """Return the nodes that block lists keep a job off, or that are spot and not for it."""
-        return self.listed(state) | self._not_for(state)
+        listed, spot = self.listed(state), self._not_for(state)
+        return listed | spot if spot else listed
 
     def listed(self, state: JobState) -> frozenset[str]:
         """Return the nodes that block lists keep a job off."""
