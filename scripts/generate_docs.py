@@ -24,6 +24,7 @@ from muster.cli.simulation.sameness import FreshDecidesTheSame
 from muster.contracts.events import event_type
 from muster.contracts.evidence import EVIDENCE_QUESTIONS
 from muster.contracts.fault_questions import FAULT_QUESTIONS
+from muster.contracts.judgements import JUDGEMENT_QUESTIONS
 from muster.contracts.queries import QUERIES
 from muster.contracts.requests import REQUESTS, request_type
 from muster.contracts.subjects import CLOCK
@@ -33,6 +34,7 @@ from muster.domain.deadlines import DEADLINES
 from muster.domain.demand import ResourceClass
 from muster.domain.edges import EDGES
 from muster.domain.facts import FACTS
+from muster.domain.incidents import INCIDENT_FACTS, INCIDENT_OWNERS
 from muster.domain.nodes import NODE_FACTS, NODE_OWNERS
 from muster.domain.phases import PARKED, SHOWN_TEXT, TERMINAL, Phase
 from muster.domain.pools import POOL_FACTS
@@ -212,11 +214,20 @@ def events() -> str:
         (f"`tenants.<tenant>.{e}`", f"`{event_type('tenant', e, x.version)}`", _doc(x))
         for e, x in TENANT_FACTS.items()
     ]
+    incidents = [
+        (
+            f"`incidents.<incident>.{e}`",
+            f"`{event_type('incident', e, x.version)}`",
+            f"{_doc(x)} ({', '.join(INCIDENT_OWNERS[e])})",
+        )
+        for e, x in INCIDENT_FACTS.items()
+    ]
     asked = [
         (f"`requests.<tenant>.{v}`", f"`{request_type(v, x.version)}`", _doc(x))
         for v, x in REQUESTS.items()
     ]
     questions = [(f"`queries.<pool>.{k}`", _doc(x)) for k, x in QUERIES.items()]
+    questions += [(f"`judgements.{k}`", _doc(x)) for k, x in JUDGEMENT_QUESTIONS.items()]
     questions += [(f"`evidence.<pool>.{k}`", _doc(x)) for k, x in EVIDENCE_QUESTIONS.items()]
     questions += [(f"`faults.<pool>.{k}`", _doc(x)) for k, x in FAULT_QUESTIONS.items()]
     head = ("subject", "type", "what it says")
@@ -234,6 +245,8 @@ def events() -> str:
         _table(head, stock),
         "## Tenants",
         _table(head, tenants),
+        "## Incidents",
+        _table(head, incidents),
         "## Requests",
         "Each is answered on `answers.<tenant>.<request id>`.",
         _table(head, asked),

@@ -29,12 +29,12 @@ HEADER = """\
 
 # What no table says: facts that are not about one job or node, answers, and lossy traffic.
 SAYS: dict[Owner, tuple[str, ...]] = {
-    Owner.ADMISSION: ("answers.>", "pools.*.stock.*", "tenants.>"),
+    Owner.ADMISSION: ("answers.>", "pools.*.stock.*", "tenants.>", "incidents.*.closed"),
     Owner.SCHEDULER: tuple(f"pools.*.{fact}" for fact in sorted(POOL_FACTS)),
     Owner.EXECUTOR: ("clusters.*.epoch", "pools.*.stock.*", "telemetry.>", "logs.>"),
     Owner.FAULT_TOLERANCE: ("incidents.>", "evidence.>"),
     Owner.NOTIFIER: ("notices.>",),
-    Owner.GATEWAY: ("requests.>", "queries.>", "faults.>"),
+    Owner.GATEWAY: ("requests.>", "queries.>", "faults.>", "judgements.>"),
 }
 HEARS: dict[Owner, tuple[str, ...]] = {
     Owner.FAULT_TOLERANCE: ("telemetry.>", "logs.>"),

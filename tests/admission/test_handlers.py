@@ -15,6 +15,7 @@ from muster.contracts.requests import Answer, job_id, request_type
 from muster.domain import facts as f
 from muster.domain.edges import Owner
 from muster.domain.errors import Permanent
+from muster.domain.incidents import Incident, IncidentKind, IncidentOpened, incident_id
 from muster.domain.nodes import NodeCondition, NodeJoined, NodeShape
 from muster.domain.phases import Phase
 from muster.domain.stock import item_name
@@ -292,6 +293,44 @@ class TestNodes:
         bench = await self.bench()
         answer = await bench.tell("cordon_node", {"user": "op", "node": "n2"})
         assert [v.code for v in answer.violations] == ["E_NODE_UNKNOWN"]
+
+
+# --- incidents ---------------------------------------------------------------------------------
+
+
+async def incident(bench: Bench, **values: Any) -> Incident:
+    found = Incident(
+        id=incident_id(IncidentKind.STORAGE, "nfs-1"),
+        kind=IncidentKind.STORAGE,
+        name="nfs-1",
+        opened_at=START,
+        last_at=START,
+        **values,
+    )
+    journal = bench.journal(Owner.FAULT_TOLERANCE)
+    await journal.advance_incident(found.id, lambda known, now: IncidentOpened(incident=found))
+    return found
+
+
+async def test_a_persons_word_closes_an_incident_once() -> None:
+    bench = Bench()
+    name = (await incident(bench)).id
+    for _ in range(2):
+        assert (await bench.tell("close_incident", {"user": "op", "incident": name}, "c1")).accepted
+    key = subjects.incident_key(name)
+    last = await bench.log.last(key)
+    assert last is not None
+    found = last.event.data.detail.incident
+    assert (found.open, found.closed_by, found.closed_at) == (False, "op", bench.now())
+    assert len(await bench.log.history(key)) == 2
+    answer = await bench.tell("close_incident", {"user": "op", "incident": name}, "c2")
+    assert [v.code for v in answer.violations] == ["E_INCIDENT_UNKNOWN"]
+
+
+async def test_an_unknown_incident_is_named() -> None:
+    answer = await Bench().tell("close_incident", {"user": "op", "incident": "storage-x"})
+    assert [v.code for v in answer.violations] == ["E_INCIDENT_UNKNOWN"]
+    assert "storage-x" in answer.violations[0].en
 
 
 # --- spot stock --------------------------------------------------------------------------------

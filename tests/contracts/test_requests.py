@@ -43,6 +43,7 @@ GOOD: dict[str, list[dict[str, Any]]] = {
     "uncordon_node": [ONE_NODE, {"user": "ann", "node": "n" * 253}],
     "drain_node": [ONE_NODE],
     "fence_node": [ONE_NODE],
+    "close_incident": [{"user": "ann", "incident": "storage-nfs-1-0a1b2c3d"}],
     "set_stock": [STOCK | {"gpus": 0}, STOCK, STOCK | {"gpus": 8, "price": 1.5, "currency": "CNY"}],
     "set_quota": [
         ONE_TENANT | {"shares": [{"gpu_model": "A100", "guaranteed": 8, "ceiling": 16}]},
@@ -66,6 +67,7 @@ BAD: dict[str, list[dict[str, Any]]] = {
     "uncordon_node": [ONE_NODE | {"pool": "a b"}],
     "drain_node": [ONE_NODE | {"notice_s": 1}],
     "fence_node": [ONE_NODE | {"node": 7}],
+    "close_incident": [{"user": "ann"}, {"user": "ann", "incident": "a.b"}],
     "set_stock": [STOCK | {"gpus": -1}, STOCK | {"zone": ""}, STOCK | {"currency": "yuan"}],
     "set_quota": [
         {"user": "ann"},

@@ -8,12 +8,14 @@ from typing import Any, TypeAlias
 
 from muster.contracts.events import (
     Event,
+    incident_event,
     job_event,
     node_event,
     pool_event,
     stock_event,
     tenant_event,
 )
+from muster.domain import incidents as i
 from muster.domain import nodes as n
 from muster.domain import pools as p
 from muster.domain import stock as s
@@ -23,6 +25,7 @@ from muster.domain.demand import StabilityLevel
 from muster.domain.edges import EDGES
 from muster.domain.evolve import evolve
 from muster.domain.facts import FACTS
+from muster.domain.incidents import Incident, IncidentKind, incident_id
 from muster.domain.survival import BandSurvival, Calibration, Chance, Foretold, LevelSurvival
 from tests.domain.making import make
 from tests.domain.stages import stage
@@ -44,6 +47,8 @@ NODE_FACTS: tuple[n.NodeFact, ...] = (
     n.NodeUncordoned(request="r3", by="ann"),
     n.NodeDrained(request="r4", by="ann"),
     n.NodeSuspected(why="three failures"),
+    n.NodeExcluded(until=START, why="three failures", why_zh="三次故障"),
+    n.NodeReadmitted(),
 )
 WAITING = p.WaitingJob(tenant="acme", job="j1", code="WAITING", en="busy", zh="繁忙", ahead=3)
 POOL_FACTS: tuple[p.PoolFact, ...] = (
@@ -164,12 +169,36 @@ def _pool(fact: p.PoolFact, kind: str = "pool") -> Event:
     return pool_event("default", fact, event_id="e1", source="muster/x", at=START, kind=kind)
 
 
+INCIDENT = Incident(
+    id=incident_id(IncidentKind.STORAGE, "nfs-1"),
+    kind=IncidentKind.STORAGE,
+    name="nfs-1",
+    opened_at=START,
+    last_at=START,
+    jobs=3,
+    users=2,
+    nodes=("n1",),
+    en="storage nfs-1",
+    zh="存储 nfs-1",
+)
+INCIDENT_FACTS: tuple[i.IncidentFact, ...] = (
+    i.IncidentOpened(incident=INCIDENT),
+    i.IncidentUpdated(incident=INCIDENT),
+    i.IncidentClosed(incident=INCIDENT.model_copy(update={"closed_at": START})),
+)
+
+
+def _incident(fact: i.IncidentFact) -> Event:
+    return incident_event(fact, event_id="e1", source="muster/x", at=START)
+
+
 EVENTS: dict[str, Event] = {
     **{f"job.{event}": _job(event) for event in FACTS},
     **{f"node.{fact.event}": _node(fact) for fact in NODE_FACTS},
     **{f"pool.{fact.event}": _pool(fact) for fact in POOL_FACTS},
     "stock.changed": stock_event(STOCK, event_id="e1", source="muster/x", at=START),
     **{f"tenant.{fact.event}": _tenant(fact) for fact in TENANT_FACTS},
+    **{f"incident.{fact.event}": _incident(fact) for fact in INCIDENT_FACTS},
     "cluster.epoch": _pool(POOL_FACTS[0], "cluster"),
     "cluster.clock": _pool(ClockSet(offset=3600.0, at=START, stepped=3600.0), "cluster"),
 }

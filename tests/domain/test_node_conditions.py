@@ -27,6 +27,8 @@ FACTS: dict[str, n.NodeFact] = {
     "uncordoned": n.NodeUncordoned(),
     "drained": n.NodeDrained(),
     "suspected": n.NodeSuspected(why="three failures"),
+    "excluded": n.NodeExcluded(until=SOON, why="three failures"),
+    "readmitted": n.NodeReadmitted(),
 }
 CONDITIONS = ("ready", "reclaiming", "lost", "fenced", "gone")
 BECOMES: dict[str, tuple[str, str, str, str, str]] = {
@@ -42,6 +44,8 @@ BECOMES: dict[str, tuple[str, str, str, str, str]] = {
     "uncordoned": ("ready", "ready", "lost", "ready", "gone"),
     "drained": CONDITIONS,
     "suspected": CONDITIONS,
+    "excluded": CONDITIONS,
+    "readmitted": CONDITIONS,
 }
 """fact -> what each of the conditions becomes, in their order."""
 
@@ -53,6 +57,9 @@ def node(condition: str) -> n.NodeState:
 
 def at(seconds: float) -> datetime:
     return START + timedelta(seconds=seconds)
+
+
+_SHUTS = {"cordoned", "drained", "excluded"}
 
 
 def test_the_table_speaks_of_everything() -> None:
@@ -69,7 +76,7 @@ def test_what_a_condition_becomes(number: int, event: str) -> None:
     begins = expected != before or event in {"joined", "fenced"}
     assert after.since == (at(60) if begins else START)
     assert after.version == 2
-    assert after.schedulable is (expected == "ready" and event not in {"cordoned", "drained"})
+    assert after.schedulable is (expected == "ready" and event not in _SHUTS)
 
 
 def test_what_is_said_of_a_fenced_node_moves_its_proof_not_to_a_later_instant() -> None:
@@ -87,6 +94,8 @@ def test_what_is_said_of_a_fenced_node_moves_its_proof_not_to_a_later_instant() 
         ("cordoned", {"cordoned"}),
         ("drained", {"cordoned", "draining"}),
         ("suspected", {"suspected"}),
+        ("excluded", {"excluded_until", "excluded_at", "exclusions"}),
+        ("readmitted", set()),
         ("changed", {"shape"}),
         ("reclaiming", {"condition", "deadline", "since"}),
         ("lost", {"condition", "since"}),

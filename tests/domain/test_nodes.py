@@ -31,6 +31,18 @@ CASES: dict[str, tuple[list[n.NodeFact], C, bool]] = {
     "cordoned": ([n.NodeCordoned()], C.READY, False),
     "drained": ([n.NodeDrained()], C.READY, False),
     "suspected": ([n.NodeSuspected(why="x")], C.READY, True),
+    "kept out": ([n.NodeExcluded(until=START, why="x")], C.READY, False),
+    "readmitted": ([n.NodeExcluded(until=START, why="x"), n.NodeReadmitted()], C.READY, True),
+    "kept out and opened": (
+        [n.NodeExcluded(until=START, why="x"), n.NodeUncordoned()],
+        C.READY,
+        True,
+    ),
+    "kept out, gone and back": (
+        [n.NodeExcluded(until=START, why="x"), n.NodeLeft(), JOINED],
+        C.READY,
+        False,
+    ),
     "reclaiming": ([reclaiming(9)], C.RECLAIMING, False),
     "lost": ([n.NodeLost()], C.LOST, False),
     "left": ([n.NodeLeft()], C.GONE, False),
@@ -76,6 +88,7 @@ def test_only_its_owners_write_a_fact(event: str) -> None:
         "reclaiming": reclaiming(9),
         "reclaim_lapsed": n.NodeReclaimLapsed(deadline=START),
         "suspected": n.NodeSuspected(why="x"),
+        "excluded": n.NodeExcluded(until=START, why="x"),
     }
     fact = values.get(event) or n.NODE_FACTS[event]()
     for owner in Owner:
@@ -94,3 +107,36 @@ def test_a_request_is_remembered() -> None:
     facts = [n.NodeCordoned(request=f"r{number}") for number in range(40)]
     state = node(*facts)
     assert state.requests == tuple(f"r{number}" for number in range(8, 40))
+
+
+def with_serial(serial: str | None) -> n.NodeJoined:
+    return JOINED.model_copy(update={"shape": SHAPE.model_copy(update={"serial": serial})})
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kept_out"),
+    [
+        ("SN-1", "SN-1", True),
+        ("SN-1", "SN-2", False),
+        (None, "SN-2", True),
+        ("SN-1", None, True),
+    ],
+)
+def test_another_machine_under_the_same_name_is_another_node(
+    before: str | None, after: str | None, kept_out: bool
+) -> None:
+    out = n.NodeExcluded(until=START, why="x")
+    first, suspected = with_serial(before), n.NodeSuspected(why="x")
+    state = node(first, suspected, out, n.NodeLeft(), with_serial(after))
+    assert (state.excluded_until is not None) is kept_out
+    assert state.suspected is kept_out
+    assert state.exclusions == int(kept_out)
+
+
+def test_exclusions_are_counted_until_an_operator_opens_the_node() -> None:
+    out, back = n.NodeExcluded(until=START, why="x"), n.NodeReadmitted()
+    state = node(out, back, out, back)
+    assert (state.exclusions, state.excluded_until) == (2, None)
+    assert state.excluded_at == START + timedelta(seconds=3)
+    state = n.evolve_node(state, n.NodeUncordoned(), START + timedelta(seconds=9))
+    assert (state.exclusions, state.cleared_at) == (0, START + timedelta(seconds=9))

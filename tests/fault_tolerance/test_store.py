@@ -14,17 +14,25 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy.engine import Connection, Engine
 
+from muster.domain import facts as f
 from muster.domain.diagnosis import Blame
+from muster.domain.phases import Phase
 from muster.fault_tolerance import store
 from muster.fault_tolerance.core.attributed import Attributed, Machine, Mark, Shared
 from muster.fault_tolerance.service import MIGRATIONS
 from muster.fault_tolerance.store import tables
 from muster.runtime.database import migrate
+from tests.support.lives import Life
 
 NOW = datetime(2025, 3, 1, 8, 0, tzinfo=UTC)
 NFS, OTHER = Mark(Shared.STORAGE, "nfs-1"), Mark(Shared.STORAGE, "nfs-2")
 ZONE = Mark(Shared.ZONE, "a")
-SICK = Machine("n1", "SN-1")
+SICK, FINE = Machine("n1", "SN-1"), Machine("n2")
+
+
+def ago(**span: float) -> datetime:
+    return NOW - timedelta(**span)
+
 
 Run = Callable[[Callable[[Connection], Any]], Any]
 
@@ -185,3 +193,90 @@ def test_text_that_no_database_takes_is_kept_without_it(run: Run) -> None:
     assert keep(run, failed(excerpt="训练\x00 ok")) == [True]
     query = sa.select(tables.failures.c.excerpt)
     assert run(lambda conn: conn.execute(query).scalar_one()) == "训练 ok"
+
+
+def test_machines_have_their_failures_and_attempts(run: Run) -> None:
+    keep(run, failed("j1"), failed("j2", user="bob", hard=True), failed("j0", at=ago(days=28)))
+    for day in range(3):
+        stay = ("acme", f"j{day}", 1)
+        launched = partial(store.launched, attempt=stay, pool="default", at=ago(days=day))
+        run(partial(launched, machines=(SICK, FINE)))
+    run(lambda c: store.launched(c, ("acme", "old", 1), "default", (FINE,), ago(days=28)))
+    found = run(partial(store.histories, now=NOW))
+    faults, stays = found["serial:SN-1"]
+    assert {(fault.job, fault.user, fault.hard) for fault in faults} == {
+        (("acme", "j1"), ("acme", "alice"), False),
+        (("acme", "j2"), ("acme", "bob"), True),
+    }
+    assert sum(count for _, count in stays) == 3
+    assert found["name:default/n2"][0] == ()
+    assert sum(count for _, count in found["name:default/n2"][1]) == 3
+    assert all(at <= NOW for at, _ in stays)
+
+
+def test_the_last_minutes_come_back_with_what_they_stood_on(run: Run) -> None:
+    old, new = failed("j1", at=ago(minutes=9)), failed("j2", at=ago(minutes=1))
+    keep(run, old, new)
+    (found,) = run(partial(store.recent, since=ago(minutes=5)))
+    assert found == replace(new, machines=())
+
+
+def test_something_was_kept_since_the_watermark(run: Run) -> None:
+    first = run(store.watermark)
+    keep(run, failed("j1"))
+    second = run(store.watermark)
+    keep(run, failed("j1"))
+    assert first != second == run(store.watermark)
+
+
+def test_unknown_failures_are_gathered_by_fingerprint(run: Run) -> None:
+    unknown = {"rule": None, "fingerprint": "f9"}
+    keep(
+        run,
+        failed("j1", **unknown, excerpt="old", at=ago(hours=3)),
+        failed("j1", attempt=2, **unknown, nodes=("n7",), at=ago(hours=2)),
+        failed("j2", **unknown, user="bob", excerpt="new", at=ago(hours=1)),
+        failed("j3", rule=None, fingerprint="f1"),
+        failed("j4"),
+    )
+    first, second = run(partial(store.clusters, limit=10))
+    assert (first.fingerprint, first.failures, first.jobs, first.users) == ("f9", 3, 2, 2)
+    assert (first.first_at, first.last_at) == (ago(hours=3), ago(hours=1))
+    assert (first.nodes, first.excerpt) == (("n1", "n2", "n7"), "new")
+    assert second.fingerprint == "f1"
+    assert len(run(partial(store.clusters, limit=1))) == 1
+
+
+def test_what_jobs_need_is_known_while_they_are_active(run: Run) -> None:
+    life = Life()
+    first = life.then(f.Admitted()).state
+    done = life.then(f.StopRequested(by="ann", request="s")).state
+    assert done.phase is Phase.STOPPED
+    for state in (first, first):
+        run(partial(store.wanted, job=state, at=NOW))
+    ((tenant, user, need),) = run(partial(store.needed, pool=first.pool))
+    assert (tenant, user, need.name, need.demand) == (
+        first.tenant,
+        first.user,
+        first.job,
+        first.demand,
+    )
+    assert run(partial(store.needed, pool="other")) == ()
+    run(partial(store.wanted, job=done, at=NOW))
+    run(partial(store.wanted, job=first, at=NOW))  # late, and older
+    assert run(partial(store.needed, pool=first.pool)) == ()
+
+
+def test_one_holder_has_a_lease_until_it_lapses(run: Run) -> None:
+    def take(holder: str, seconds: float) -> bool:
+        now = NOW + timedelta(seconds=seconds)
+        until = now + timedelta(seconds=60)
+        taken: bool = run(lambda c: store.take_lease(c, "nodes", holder, now, until))
+        return taken
+
+    assert take("a", 0)
+    assert not take("b", 59)
+    assert take("a", 59)
+    assert not take("b", 118)
+    assert take("b", 119)
+    assert not take("a", 119)

@@ -14,6 +14,7 @@ from muster.scheduler.core.placement import Shortfall, place
 from muster.scheduler.core.rooms import Site, Sites, gathered
 from muster.scheduler.core.verdicts import Waiting
 from tests.scheduler.worlds import (
+    NOW,
     at,
     but,
     decide,
@@ -126,6 +127,7 @@ def test_the_tightest_node_that_holds_all_is_taken() -> None:
 
 CLOSED = {
     "cordoned": node("n1", cordoned=True),
+    "kept out": node("n1", excluded_until=NOW),
     "draining": node("n1", cordoned=True, draining=True),
     "being taken back": reclaiming("n1", 60),
     "lost": node("n1", condition="lost"),

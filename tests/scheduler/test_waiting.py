@@ -15,6 +15,7 @@ from muster.scheduler.core.plan import plan
 from muster.scheduler.core.policy import Policy
 from muster.scheduler.core.verdicts import Waiting
 from tests.scheduler.worlds import (
+    NOW,
     at,
     but,
     decide,
@@ -82,6 +83,12 @@ CASES: dict[str, tuple[list[NodeState], JobState, Waiting, str]] = {
         queued("j"),
         Waiting.NO_ROOM,
         "n2: closed to new work",
+    ),
+    "kept out": (
+        [node("n1"), node("n2", excluded_until=NOW)],
+        queued("j"),
+        Waiting.NO_ROOM,
+        "n2: kept out for a while",
     ),
     "all shut": (
         [node("n2", cordoned=True)],

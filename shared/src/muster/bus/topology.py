@@ -169,6 +169,28 @@ REQUEUE_ALARMS = _ALARMS[Owner.REQUEUE]
 FAULT_JOBS = Consumer(
     "fault-tolerance-jobs", Owner.FAULT_TOLERANCE, Stream.EVENTS, _jobs("workers_failed", "hung")
 )
+FAULT_LIVES = Consumer(
+    "fault-tolerance-lives",
+    Owner.FAULT_TOLERANCE,
+    Stream.EVENTS,
+    _jobs(
+        "admitted",
+        "launching",
+        "respecified",
+        "resumed",
+        "requeued",
+        "declined",
+        "not_requeued",
+        "requeue_exhausted",
+        "queue_timed_out",
+        "escalated",
+        "failed",
+        "succeeded",
+        "stop_requested",
+        "stopped",
+        "hold_ended",
+    ),
+)
 FAULT_ALARMS = _ALARMS[Owner.FAULT_TOLERANCE]
 NOTIFIER_JOBS = Consumer(
     "notifier-jobs", Owner.NOTIFIER, Stream.EVENTS, (subjects.ALL_JOBS,), in_flight=8
@@ -182,6 +204,7 @@ CONSUMERS: tuple[Consumer, ...] = (
     REQUEUE_JOBS,
     REQUEUE_ALARMS,
     FAULT_JOBS,
+    FAULT_LIVES,
     FAULT_ALARMS,
     NOTIFIER_JOBS,
     GATEWAY_ARCHIVE,
@@ -209,5 +232,14 @@ EXECUTOR_EVIDENCE = Desk("executor-evidence", Owner.EXECUTOR, (subjects.ALL_EVID
 
 FAULT_QUESTIONS = Desk("fault-tolerance-questions", Owner.FAULT_TOLERANCE, (subjects.ALL_FAULTS,))
 
-DESKS: tuple[Desk, ...] = (SCHEDULER_QUERIES, EXECUTOR_EVIDENCE, FAULT_QUESTIONS)
+FAULT_JUDGEMENTS = Desk(
+    "fault-tolerance-judgements", Owner.FAULT_TOLERANCE, (subjects.ALL_JUDGEMENTS,)
+)
+
+DESKS: tuple[Desk, ...] = (
+    SCHEDULER_QUERIES,
+    EXECUTOR_EVIDENCE,
+    FAULT_QUESTIONS,
+    FAULT_JUDGEMENTS,
+)
 """Every desk there is."""

@@ -1,9 +1,9 @@
 """How a written event shows that it was written on condition, and the refusal of any that does not.
 
 The server keeps the headers of a message as they were when it checked them. An event about a job, a
-node or a tenant without the condition of its key did not come from a service of Muster: somebody
-published it by hand, or replayed an old one. It changes nothing; who may publish at all is the
-server's matter.
+node, a tenant or an incident without the condition of its key did not come from a service of
+Muster: somebody published it by hand, or replayed an old one. It changes nothing; who may publish
+at all is the server's matter.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ BATCH_SEQUENCE = "Nats-Batch-Sequence"
 RESTORED = "Muster-Restored"
 """Set when a log is made again from its archive; the condition was checked in the first life."""
 
-_CONDITIONED = frozenset({"job", "node", "tenant"})
+_CONDITIONED = frozenset({"job", "node", "tenant", "incident"})
 
 
 def require_condition(subject: str, headers: Mapping[str, str]) -> None:

@@ -17,6 +17,7 @@ from muster.contracts.envelope import Envelope
 from muster.domain.clock import ClockSet
 from muster.domain.errors import Permanent
 from muster.domain.facts import FACTS, Fact
+from muster.domain.incidents import INCIDENT_FACTS, IncidentFact
 from muster.domain.model import Frozen
 from muster.domain.nodes import NODE_FACTS, NodeFact, NodeState
 from muster.domain.pools import POOL_FACTS, EpochTaken, PoolFact
@@ -28,6 +29,7 @@ F_co = TypeVar("F_co", bound=Fact, covariant=True)
 N_co = TypeVar("N_co", bound=NodeFact, covariant=True)
 P_co = TypeVar("P_co", bound=PoolFact, covariant=True)
 S_co = TypeVar("S_co", bound=StockFact, covariant=True)
+I_co = TypeVar("I_co", bound=IncidentFact, covariant=True)
 T_co = TypeVar("T_co", bound=TenantFact, covariant=True)
 
 
@@ -63,14 +65,21 @@ class TenantData(Frozen, Generic[T_co]):
     detail: T_co
 
 
+class IncidentData(Frozen, Generic[I_co]):
+    """Facts about an incident have particulars only, and each is whole."""
+
+    detail: I_co
+
+
 JobEvent: TypeAlias = Envelope[JobData[Fact]]
 NodeEvent: TypeAlias = Envelope[NodeData[NodeFact]]
 PoolEvent: TypeAlias = Envelope[PoolData[PoolFact]]
 StockEvent: TypeAlias = Envelope[StockData[StockFact]]
 TenantEvent: TypeAlias = Envelope[TenantData[TenantFact]]
+IncidentEvent: TypeAlias = Envelope[IncidentData[IncidentFact]]
 Event: TypeAlias = Envelope[Any]
 """Any event of the log; `data` tells which: JobData, NodeData, PoolData,
-StockData or TenantData."""
+StockData, TenantData or IncidentData."""
 
 
 REMEMBERED = 1024
@@ -100,6 +109,9 @@ def _models() -> dict[tuple[str, str], tuple[str, type[Envelope[Any]]]]:
     for name, tenant in TENANT_FACTS.items():
         kind = event_type("tenant", name, tenant.version)
         models["tenant", name] = kind, Envelope[TenantData[tenant]]  # type: ignore[valid-type]
+    for name, incident in INCIDENT_FACTS.items():
+        kind = event_type("incident", name, incident.version)
+        models["incident", name] = kind, Envelope[IncidentData[incident]]  # type: ignore[valid-type]
     for cluster in (EpochTaken, ClockSet):
         models["cluster", cluster.event] = (
             event_type("cluster", cluster.event, cluster.version),
@@ -198,6 +210,22 @@ def tenant_event(
     )
 
 
+def incident_event(
+    fact: IncidentFact, *, event_id: str, source: str, at: datetime
+) -> IncidentEvent:
+    """Wrap a fact about an incident."""
+    model = EVENT_MODELS["incident", fact.event]
+    return model[1].model_construct(
+        id=event_id,
+        source=source,
+        type=model[0],
+        subject=subjects.incident_key(fact.incident.id).subject(fact.event),
+        time=at,
+        traceparent=None,
+        data=IncidentData[type(fact)].model_construct(detail=fact),  # type: ignore[misc]
+    )
+
+
 @lru_cache(maxsize=REMEMBERED)
 def read_event(subject: str, body: bytes) -> Event:
     """Parse a message of the log. Raises UnreadableEvent, which says what is wrong with it.
@@ -256,6 +284,8 @@ def _belongs(event: Event, subject: str) -> Event:
             subject
         ).names:
             raise UnreadableEvent(f"the item inside is not the item of {subject}")
+        case IncidentData(detail=d) if (d.incident.id,) != subjects.parse(subject).names:
+            raise UnreadableEvent(f"the incident inside is not the incident of {subject}")
         case NodeData(node=node) if (node.pool, node.node) != subjects.parse(subject).names:
             raise UnreadableEvent(f"the node inside is not the node of {subject}")
     return event

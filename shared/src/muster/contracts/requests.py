@@ -151,6 +151,13 @@ class SetStock(Request):
     network: Annotated[str, Field(max_length=128), AfterValidator(_printable)] | None = None
 
 
+class CloseIncident(Request):
+    """A person's word that an incident is over: what waited for its end goes on."""
+
+    verb: ClassVar[str] = "close_incident"
+    incident: Token
+
+
 class TenantRequest(Request):
     """Base of requests about one tenant, for operators."""
 

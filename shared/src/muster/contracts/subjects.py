@@ -25,6 +25,8 @@ ALL_REQUESTS = "requests.>"
 ALL_QUERIES = "queries.>"
 ALL_EVIDENCE = "evidence.>"
 ALL_FAULTS = "faults.>"
+ALL_INCIDENTS = "incidents.>"
+ALL_JUDGEMENTS = "judgements.>"
 ALL_STATUS = "status.>"
 ALL_LOGS = "logs.>"
 ALL_TELEMETRY = "telemetry.>"
@@ -122,6 +124,16 @@ def tenant_key(tenant: str, event: str) -> Key:
     return Key(f"tenants.{token(tenant)}.{event}", whole=False)
 
 
+def incident_key(incident: str) -> Key:
+    """The key of the incidents with one cause."""
+    return Key(f"incidents.{token(incident)}")
+
+
+def judgement_subject(kind: str) -> str:
+    """Where fault tolerance is asked what it knows of nodes and failures."""
+    return f"judgements.{token(kind)}"
+
+
 def request_subject(tenant: str, verb: str) -> str:
     """Where a request is published."""
     return f"requests.{token(tenant)}.{token(verb)}"
@@ -213,7 +225,7 @@ def parked_subject(stream: str, consumer: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A parsed subject. kind: job, node, stock, pool, cluster, tenant, request.
+    """A parsed subject. kind: job, node, stock, pool, cluster, tenant, incident, request.
 
     names: what the key is made of.
     """
@@ -234,6 +246,8 @@ class Address:
                 return stock_key(*self.names)
             case "pool":
                 return pool_key(self.names[0], self.event)
+            case "incident":
+                return incident_key(self.names[0])
             case "tenant":
                 return tenant_key(self.names[0], self.event)
             case _:
@@ -259,8 +273,18 @@ def parse(subject: str) -> Address:
             return Address("cluster", (token(cluster),), token(event))
         case ["tenants", tenant, event]:
             return Address("tenant", (token(tenant),), token(event))
+        case ["incidents", incident, event]:
+            return Address("incident", (token(incident),), token(event))
+    return _parse_asked(subject)
+
+
+def _parse_asked(subject: str) -> Address:
+    """Requests and questions."""
+    match subject.split("."):
         case ["requests", tenant, verb]:
             return Address("request", (token(tenant),), token(verb))
         case ["queries" | "evidence" | "faults" as asked, pool, kind]:
             return Address(_ASKED[asked], (token(pool),), token(kind))
+        case ["judgements", kind]:
+            return Address("judgement", (), token(kind))
     raise BadSubject(f"no meaning for subject {subject!r}")

@@ -50,7 +50,10 @@ class ForeignUse(Frozen):
 
 
 class NodeShape(Frozen):
-    """What a node offers: whole GPUs, CPU cores, MiB of memory, extended resources by name."""
+    """What a node offers: whole GPUs, CPU cores, MiB of memory, extended resources by name.
+
+    serial: of the machine; it stays when a machine comes back under another name.
+    """
 
     gpus: int
     gpu_model: str
@@ -61,6 +64,7 @@ class NodeShape(Frozen):
     zone: str = "default"
     labels: Mapping[str, str] = {}
     taints: tuple[Taint, ...] = ()
+    serial: str | None = None
 
 
 class NodeState(Frozen):
@@ -69,6 +73,9 @@ class NodeState(Frozen):
     since: when its condition began; for a fenced node, the instant that the proof speaks of.
     foreign: what others than Muster take there now, processes that still end included.
     lapsed: the deadline of the last notice, if it came to nothing.
+    excluded_until: fault tolerance keeps new work off it, until then at least. exclusions: how
+    often it did, since an operator last opened the node. excluded_at: when it last did; cleared_at:
+    when an operator last opened it.
     """
 
     pool: Token
@@ -79,6 +86,10 @@ class NodeState(Frozen):
     cordoned: bool = False
     draining: bool = False
     suspected: bool = False
+    excluded_until: Instant | None = None
+    exclusions: int = 0
+    excluded_at: Instant | None = None
+    cleared_at: Instant | None = None
     foreign: ForeignUse | None = None
     deadline: Instant | None = None
     lapsed: Instant | None = None
@@ -89,7 +100,8 @@ class NodeState(Frozen):
     @property
     def schedulable(self) -> bool:
         """Whether new work may go here."""
-        return self.condition is NodeCondition.READY and not self.cordoned
+        ready = self.condition is NodeCondition.READY
+        return ready and not self.cordoned and self.excluded_until is None
 
 
 class NodeFact(Frozen):
@@ -178,10 +190,30 @@ class NodeDrained(NodeFact):
 
 
 class NodeSuspected(NodeFact):
-    """Failures point at this node."""
+    """Failures point at this node.
+
+    proposed: an operator should look at it, and close it or put it on a block list.
+    """
 
     event: ClassVar[str] = "suspected"
     why: str
+    why_zh: str = ""
+    proposed: bool = False
+
+
+class NodeExcluded(NodeFact):
+    """No new work until then, at least; what runs there stays. It ends by itself."""
+
+    event: ClassVar[str] = "excluded"
+    until: Instant
+    why: str
+    why_zh: str = ""
+
+
+class NodeReadmitted(NodeFact):
+    """The exclusion is over: new work is welcome again."""
+
+    event: ClassVar[str] = "readmitted"
 
 
 NODE_FACTS: dict[str, type[NodeFact]] = {fact.event: fact for fact in NodeFact.__subclasses__()}
@@ -200,6 +232,8 @@ NODE_OWNERS: dict[str, tuple[Owner, ...]] = {
     "uncordoned": (Owner.ADMISSION,),
     "drained": (Owner.ADMISSION,),
     "suspected": (Owner.FAULT_TOLERANCE,),
+    "excluded": (Owner.FAULT_TOLERANCE,),
+    "readmitted": (Owner.FAULT_TOLERANCE,),
 }
 """event -> who may write it. Two owners where an operator may say what a cluster normally says."""
 
@@ -226,6 +260,11 @@ def evolve_node(
     anew = isinstance(fact, NodeJoined | NodeFenced)
     if anew or changes.get("condition", state.condition) is not state.condition:
         changes["since"] = at
+    match fact:
+        case NodeExcluded():
+            changes["excluded_at"] = at
+        case NodeUncordoned():
+            changes["cleared_at"] = at
     if fact.request:
         changes["requests"] = (*state.requests, fact.request)[-32:]
     return state.model_copy(update=changes)
@@ -253,8 +292,18 @@ def _opened(state: NodeState, *shut: NodeCondition) -> dict[str, Any]:
     return {"deadline": None, "condition": condition}
 
 
+_INNOCENT: dict[str, Any] = {"suspected": False, "excluded_until": None, "exclusions": 0}
+
+
+def _history(state: NodeState, shape: NodeShape) -> dict[str, Any]:
+    """Another machine under the name of an old one begins without what is held against that."""
+    serials = {state.shape.serial, shape.serial}
+    return _INNOCENT if None not in serials and len(serials) > 1 else {}
+
+
 _NODE_EFFECTS: dict[type[NodeFact], Callable[[NodeState, Any], dict[str, Any]]] = {
     NodeJoined: lambda s, f: {
+        **_history(s, f.shape),
         "shape": f.shape,
         "cluster": f.cluster,
         "foreign": f.foreign,
@@ -278,9 +327,11 @@ _NODE_EFFECTS: dict[type[NodeFact], Callable[[NodeState, Any], dict[str, Any]]] 
     NodeUncordoned: lambda s, f: {
         "cordoned": False,
         "draining": False,
-        "suspected": False,
+        **_INNOCENT,
         **_opened(s, NodeCondition.RECLAIMING, NodeCondition.FENCED),
     },
     NodeDrained: lambda s, f: {"cordoned": True, "draining": True},
     NodeSuspected: lambda s, f: {"suspected": True},
+    NodeExcluded: lambda s, f: {"excluded_until": f.until, "exclusions": s.exclusions + 1},
+    NodeReadmitted: lambda s, f: {"excluded_until": None},
 }

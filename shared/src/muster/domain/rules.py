@@ -140,6 +140,10 @@ RULES: dict[str, tuple[str, str]] = {
         "节点列表须包含 1-100 个节点",
     ),
     "E_NODES_DUP": ("duplicate node: {node}", "节点重复：{node}"),
+    "E_INCIDENT_UNKNOWN": (
+        "there is no incident {incident} that goes on; `muster incidents` lists them",
+        "没有正在进行的故障事件 {incident}；用 `muster incidents` 查看列表",
+    ),
     "E_NODE_UNKNOWN": ("unknown node: {node}", "节点不存在：{node}"),
     "E_NODE_BLACKLIST": (
         "quota check failed due to node blacklist: {nodes}",

@@ -82,4 +82,6 @@ def shut_by(node: NodeState) -> str | None:
         return None
     if node.condition.value != "ready":
         return node.condition.value
-    return "draining" if node.draining else "cordoned"
+    if node.cordoned:
+        return "draining" if node.draining else "cordoned"
+    return "excluded"

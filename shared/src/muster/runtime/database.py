@@ -22,6 +22,7 @@ from sqlalchemy import (
     DateTime,
     Dialect,
     Engine,
+    QueuePool,
     Table,
     TypeDecorator,
     create_engine,
@@ -36,6 +37,7 @@ from muster.domain.errors import MusterError, Permanent, Temporary
 
 T = TypeVar("T")
 
+_LOOK_AGAIN_S = 0.01
 _UPGRADING = threading.Lock()  # what a migration refers to belongs to the whole process
 
 
@@ -95,6 +97,14 @@ class Database:
     def close(self) -> None:
         """Give every connection back."""
         self.engine.dispose()
+
+    async def end(self) -> None:
+        """Close once the last transaction is over: a loop that was cut short left its own to a
+        thread; it ends by itself, and its connection must not be left to nobody."""
+        pool = self.engine.pool
+        while isinstance(pool, QueuePool) and pool.checkedout():
+            await asyncio.sleep(_LOOK_AGAIN_S)
+        self.close()
 
 
 def _translated(error: DBAPIError) -> MusterError:

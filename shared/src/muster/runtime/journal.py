@@ -15,6 +15,7 @@ from prometheus_client import Counter
 from muster.contracts import subjects
 from muster.contracts.events import (
     Event,
+    incident_event,
     job_event,
     node_event,
     pool_event,
@@ -26,6 +27,7 @@ from muster.domain.edges import Owner
 from muster.domain.errors import Conflict, Temporary
 from muster.domain.evolve import evolve
 from muster.domain.facts import Fact
+from muster.domain.incidents import INCIDENT_OWNERS, Incident, IncidentFact
 from muster.domain.nodes import NodeFact, NodeState, evolve_node
 from muster.domain.pools import PoolFact
 from muster.domain.state import JobState
@@ -46,6 +48,7 @@ Decide = Callable[[Recorded, datetime], Fact | None]
 DecideNode = Callable[[NodeState | None, datetime], NodeFact | None]
 DecideStock = Callable[[StockChanged | None, datetime], StockChanged | None]
 
+DecideIncident = Callable[[Incident | None, datetime], IncidentFact | None]
 DecideTenant = Callable[[TenantFact | None], TenantFact | None]
 
 
@@ -134,6 +137,13 @@ class Journal:
         event = tenant_event(tenant, fact, event_id=self._ids(), source=self._source, at=at)
         return Append(event, _basis(before, key))
 
+    def about_incident(self, before: Recorded | None, fact: IncidentFact) -> Append:
+        """Build the append of a fact about an incident."""
+        assert self.owner in INCIDENT_OWNERS[fact.event]
+        at = self._now(before)
+        event = incident_event(fact, event_id=self._ids(), source=self._source, at=at)
+        return Append(event, _basis(before, subjects.incident_key(fact.incident.id)))
+
     @property
     def _source(self) -> str:
         return f"muster/{self.owner}"
@@ -211,6 +221,16 @@ class Journal:
             return self.about_stock(before, fact) if fact else None
 
         return await self._advance(subjects.stock_key(pool, item), follows)
+
+    async def advance_incident(self, incident: str, decide: DecideIncident) -> Recorded | None:
+        """The same for an incident."""
+
+        def follows(before: Recorded | None) -> Append | None:
+            known = before.event.data.detail.incident if before else None
+            fact = decide(known, self._now(before))
+            return self.about_incident(before, fact) if fact else None
+
+        return await self._advance(subjects.incident_key(incident), follows)
 
     async def advance_tenant(
         self, tenant: str, kind: type[TenantFact], decide: DecideTenant

@@ -10,6 +10,7 @@ from muster.cli.simulation.backend import SimBackend
 from muster.executor import service as executor
 from muster.executor.settings import ExecutorSettings
 from muster.fault_tolerance import service as fault_tolerance
+from muster.fault_tolerance.settings import FaultToleranceSettings
 from muster.requeue import service as requeue
 from muster.runtime.service import Runtime, Service
 from muster.scheduler import service as scheduler
@@ -28,6 +29,7 @@ EXECUTOR = ExecutorSettings(
     sweep_s=5.0,
     nodes_s=5.0,
 )
+FAULT_TOLERANCE = FaultToleranceSettings(nodes_s=15.0)
 
 
 def service_plans(cluster: SimCluster, time: VirtualTime, replicas: int = 1) -> list[ServicePlan]:
@@ -44,7 +46,7 @@ def service_plans(cluster: SimCluster, time: VirtualTime, replicas: int = 1) -> 
         ServicePlan("requeue", lambda runtime, hooks: requeue.build(runtime), replicas),
         ServicePlan(
             "fault-tolerance",
-            lambda runtime, hooks: fault_tolerance.build(runtime),
+            lambda runtime, hooks: fault_tolerance.build(runtime, FAULT_TOLERANCE),
             replicas,
             in_memory,
         ),

@@ -13,7 +13,6 @@ from pydantic import ValidationError
 
 from muster.admission.core import decide, tenancy
 from muster.admission.core.debugging import debug_spec
-from muster.admission.fold import Known
 from muster.admission.settings import AdmissionSettings
 from muster.bus import Bus, Trigger
 from muster.contracts import requests as r
@@ -27,6 +26,7 @@ from muster.domain import spec_rules as rules
 from muster.domain.auto_queue import queue_limits
 from muster.domain.demand import Demand, NodePolicy
 from muster.domain.errors import Conflict, Permanent, Temporary
+from muster.domain.incidents import Incident, IncidentFact
 from muster.domain.phases import Phase
 from muster.domain.rules import violation
 from muster.domain.spec import JobSpec, priority_of
@@ -44,6 +44,7 @@ from muster.domain.tenants import (
 from muster.domain.violations import Violation
 from muster.log import Basis, Recorded
 from muster.runtime.journal import Journal
+from muster.runtime.known import Known
 
 TRIES = 5
 """Conflicts about one submission before it is left for later."""
@@ -140,6 +141,8 @@ class Handlers:
                 return await self._node(asked, asked.body)
             case r.SetStock():
                 return await self._stock(asked, asked.body)
+            case r.CloseIncident():
+                return await self._incident(asked, asked.body)
             case r.TenantRequest():
                 return await self._tenant(asked, asked.body)
             case _:
@@ -324,6 +327,19 @@ class Handlers:
             return None if isinstance(found, Violation) else found
 
         await self._journal.advance_node(body.pool, body.node, verdict)
+        return Outcome(tuple(refused))
+
+    # --- requests about an incident ---------------------------------------------------------------
+
+    async def _incident(self, asked: Asked, body: r.CloseIncident) -> Outcome:
+        refused: list[Violation] = []
+
+        def verdict(known: Incident | None, now: datetime) -> IncidentFact | None:
+            found = decide.close_incident(known, body.incident, body.user, asked.id, now)
+            refused[:] = [found] if isinstance(found, Violation) else []
+            return None if isinstance(found, Violation) else found
+
+        await self._journal.advance_incident(body.incident, verdict)
         return Outcome(tuple(refused))
 
     # --- requests about spot stock ---------------------------------------------------------------

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from muster.admission.fold import Known
 from muster.admission.handlers import Handlers
 from muster.admission.settings import AdmissionSettings
 from muster.admission.stream import subscriptions
 from muster.domain.edges import Owner
 from muster.runtime.journal import Journal
+from muster.runtime.known import Known
 from muster.runtime.process import run
 from muster.runtime.service import Loop, Runtime, Service
 

@@ -8,16 +8,22 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from muster.bus import Responder
-from muster.bus.topology import FAULT_QUESTIONS
+from muster.bus.topology import FAULT_JUDGEMENTS, FAULT_QUESTIONS
 from muster.domain.edges import Owner
+from muster.fault_tolerance.desk import Desk
 from muster.fault_tolerance.handlers import Handlers
 from muster.fault_tolerance.hanging.answers import Answers
 from muster.fault_tolerance.hanging.asking import Asking
 from muster.fault_tolerance.hanging.watching import Watching
+from muster.fault_tolerance.lives import Lives
+from muster.fault_tolerance.nodes import Nodes
 from muster.fault_tolerance.settings import FaultToleranceSettings
 from muster.fault_tolerance.stream import subscriptions
+from muster.fault_tolerance.surroundings import Surroundings
+from muster.fault_tolerance.troubles import Troubles
 from muster.runtime.database import Database, migrate
 from muster.runtime.journal import Journal
+from muster.runtime.known import WITH_INCIDENTS, Known
 from muster.runtime.process import run
 from muster.runtime.service import Loop, Runtime, Service
 
@@ -30,18 +36,27 @@ def build(runtime: Runtime, settings: FaultToleranceSettings | None = None) -> S
     journal = Journal(Owner.FAULT_TOLERANCE, runtime.log, runtime.clock, runtime.ids)
     url = settings.database_url.get_secret_value() if settings.database_url else None
     database = runtime.database(Owner.FAULT_TOLERANCE, url)
+    known = Known(runtime.log, WITH_INCIDENTS)
+    around = Surroundings(known, database, runtime.clock, settings)
+    troubles = Troubles(journal, database, around, settings)
+    nodes = Nodes(journal, database, around, troubles, settings)
     handlers = Handlers(journal)
     watching = Watching(journal, Asking(runtime.bus), settings)
     return Service(
         owner=Owner.FAULT_TOLERANCE,
-        subscriptions=subscriptions(handlers),
-        responders=(Responder(FAULT_QUESTIONS, Answers(journal, watching).answer),),
+        subscriptions=subscriptions(handlers, Lives(known, database)),
+        responders=(
+            Responder(FAULT_QUESTIONS, Answers(journal, watching).answer),
+            Responder(FAULT_JUDGEMENTS, Desk(around, database, runtime.clock).answer),
+        ),
         loops=(
             Loop("deadlines", handlers.deadlines.step, settings.sweep_s),
             Loop("hangs", watching.step, settings.hang_poll_s),
+            Loop("incidents", troubles.sweep, settings.nodes_s),
+            Loop("nodes", nodes.sweep, settings.nodes_s),
         ),
         start=partial(_start, database),
-        stop=partial(_stop, database),
+        stop=partial(_stop, known, database),
         ready=partial(_ready, database),
     )
 
@@ -55,8 +70,9 @@ def _migrate(connection: sa.Connection) -> None:
     migrate(connection.engine, MIGRATIONS, Owner.FAULT_TOLERANCE.value)
 
 
-async def _stop(database: Database) -> None:
-    database.close()
+async def _stop(known: Known, database: Database) -> None:
+    await known.close()
+    await database.end()
 
 
 async def _ready(database: Database) -> None:

@@ -8,9 +8,10 @@ from pydantic import Field, SecretStr
 from pydantic_settings import SettingsConfigDict
 
 from muster.fault_tolerance.hanging.settings import HangSettings
+from muster.fault_tolerance.node_settings import NodeSettings
 
 
-class FaultToleranceSettings(HangSettings):
+class FaultToleranceSettings(HangSettings, NodeSettings):
     """sweep_s: seconds between two looks at the index of deadlines. hang_*: see HangSettings.
 
     database_url: SQLAlchemy URL; none = the runtime's.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from datetime import datetime
 from functools import partial
@@ -29,7 +28,6 @@ from muster.runtime.process import run
 from muster.runtime.service import Loop, Runtime, Service
 
 MIGRATIONS = Path(__file__).parent / "migrations"
-_LOOK_AGAIN_S = 0.01
 LOOK_S, SEND_S, SWEEP_S = 0.5, 0.1, 15.0
 """Seconds between two turns: a retry is late by the first, a new notice by the second at most."""
 
@@ -125,15 +123,7 @@ def _migrate(connection: sa.Connection) -> None:
 async def _stop(database: Database, channels: Mapping[str, Channel]) -> None:
     for channel in channels.values():
         await channel.close()
-    await _transactions_end(database.engine.pool)
-    database.close()
-
-
-async def _transactions_end(pool: sa.Pool) -> None:
-    # a loop that was cut short left its transaction to a thread; it ends by itself, and closing
-    # the pool under it would leave its connection to nobody
-    while isinstance(pool, sa.QueuePool) and pool.checkedout():
-        await asyncio.sleep(_LOOK_AGAIN_S)
+    await database.end()
 
 
 async def _ready(database: Database) -> None:

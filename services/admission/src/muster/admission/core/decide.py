@@ -6,12 +6,14 @@ already carried out and only needs its answer again.
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TypeAlias
 
 from muster.domain import facts as f
 from muster.domain import nodes as n
 from muster.domain.demand import Demand, NodePolicy, QueueLimits
 from muster.domain.edges import may_follow
+from muster.domain.incidents import Incident, IncidentClosed
 from muster.domain.phases import SHOWN_TEXT, Phase
 from muster.domain.rules import violation
 from muster.domain.state import JobState
@@ -113,3 +115,16 @@ def node(state: n.NodeState | None, name: str, fact: n.NodeFact) -> NodeVerdict:
         condition = state.condition.value
         return violation("E_NODE_STATE", "$.node", action=action, node=name, condition=condition)
     return fact
+
+
+def close_incident(
+    known: Incident | None, name: str, by: str, request: str, now: datetime
+) -> IncidentClosed | Violation | None:
+    """A person's word that an incident is over; the same request twice is one."""
+    if known is not None and request in known.requests:
+        return None
+    if known is None or not known.open:
+        return violation("E_INCIDENT_UNKNOWN", "$.incident", incident=name)
+    requests = (*known.requests, request)[-32:]
+    update = {"closed_at": now, "closed_by": by, "requests": requests}
+    return IncidentClosed(incident=known.model_copy(update=update))

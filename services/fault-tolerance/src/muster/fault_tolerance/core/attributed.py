@@ -71,7 +71,6 @@ class Attributed:
     marks: tuple[Mark, ...] = ()
     hard: bool = False
     gpu_hours: float = 0.0
-    incident: str | None = None
     excerpt: str = ""
 
 
@@ -100,7 +99,6 @@ def attributed(
         marks=tuple(sorted(set(marks))),
         hard=is_hard(diagnosis),
         gpu_hours=diagnosis.gpu_hours,
-        incident=diagnosis.incident,
         excerpt=_excerpt(failure, diagnosis) if diagnosis.rule is None else "",
     )
 

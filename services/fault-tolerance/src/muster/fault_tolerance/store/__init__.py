@@ -5,17 +5,25 @@ owns the transaction and the thread. SQLite and PostgreSQL, the same statements.
 """
 
 from muster.fault_tolerance.store.failures import elsewhere, record, records
-from muster.fault_tolerance.store.keeping import forget, launched
+from muster.fault_tolerance.store.histories import clusters, histories, recent, watermark
+from muster.fault_tolerance.store.keeping import forget, launched, needed, wanted
 from muster.fault_tolerance.store.tables import metadata
-from muster.fault_tolerance.store.tokens import Lane, take_token
+from muster.fault_tolerance.store.tokens import Lane, take_lease, take_token
 
 __all__ = [
     "Lane",
+    "clusters",
     "elsewhere",
     "forget",
+    "histories",
     "launched",
     "metadata",
+    "needed",
+    "recent",
     "record",
     "records",
+    "take_lease",
     "take_token",
+    "wanted",
+    "watermark",
 ]

@@ -42,7 +42,6 @@ def record(conn: Connection, failure: Attributed) -> bool:
         "nodes": list(failure.nodes[:64]),
         "hard": failure.hard,
         "gpu_hours": failure.gpu_hours,
-        "incident": failure.incident,
         "excerpt": failure.excerpt.replace("\x00", ""),
     }
     statement = insert_into(conn, t.failures).values(row).on_conflict_do_nothing()
@@ -129,7 +128,7 @@ def _blamed_rows(
 ) -> sa.Select[tuple[Any, ...]]:
     names = [machine.identity(pool) for machine in machines]
     query = sa.select(t.blamed.c.machine, t.failures.c.tenant, t.failures.c.job, *_TOLD).join_from(
-        t.blamed, t.failures, _same(t.blamed)
+        t.blamed, t.failures, same_attempt(t.blamed)
     )
     recent = t.blamed.c.at > now - WINDOW
     return query.where(t.blamed.c.machine.in_(names), recent).order_by(t.blamed.c.at.desc())
@@ -138,7 +137,8 @@ def _blamed_rows(
 _TOLD = (t.failures.c.user, t.failures.c.rule, t.failures.c.at)
 
 
-def _same(table: sa.Table) -> sa.ColumnElement[bool]:
+def same_attempt(table: sa.Table) -> sa.ColumnElement[bool]:
+    """Return the condition that a row of `table` is about the same attempt as the failure."""
     mine = t.failures.c
     return sa.and_(
         table.c.tenant == mine.tenant, table.c.job == mine.job, table.c.attempt == mine.attempt
@@ -167,7 +167,8 @@ def _recent(
         return query.where(sa.or_(*alike, *([mine.fingerprint == fingerprint] * bool(fingerprint))))
     names = [(mark.kind.value, mark.name) for mark in marks]
     standing = sa.tuple_(t.marks.c.kind, t.marks.c.name).in_(names)
-    return query.where(mine.blame.not_in(_OTHERS), sa.exists().where(_same(t.marks), standing))
+    shares = sa.exists().where(same_attempt(t.marks), standing)
+    return query.where(mine.blame.not_in(_OTHERS), shares)
 
 
 def _common(

@@ -24,7 +24,6 @@ failures = sa.Table(
     sa.Column("nodes", sa.JSON, nullable=False),
     sa.Column("hard", sa.Boolean, nullable=False),
     sa.Column("gpu_hours", sa.Double, nullable=False),
-    sa.Column("incident", sa.Text),
     sa.Column("excerpt", sa.Text, nullable=False),
     sa.Index("fault_failures_by_time", "at"),
     sa.Index("fault_failures_by_fingerprint", "fingerprint", "at"),
@@ -69,9 +68,36 @@ stays = sa.Table(
     sa.Column("attempt", sa.Integer, primary_key=True),
     sa.Column("machine", sa.Text, primary_key=True),
     sa.Column("at", InstantColumn, nullable=False),
+    sa.Column("day", sa.Integer, nullable=False),
     sa.Index("fault_stays_by_time", "at"),
+    sa.Index("fault_stays_by_day", "machine", "day"),
 )
-"""Which attempts were launched where: what failures are counted against."""
+"""Which attempts were launched where: what failures are counted against. day: since 1970."""
+
+demands = sa.Table(
+    "fault_demands",
+    metadata,
+    sa.Column("tenant", sa.Text, primary_key=True),
+    sa.Column("job", sa.Text, primary_key=True),
+    sa.Column("version", sa.Integer, nullable=False),
+    sa.Column("pool", sa.Text, nullable=False),
+    sa.Column("user", sa.Text, nullable=False),
+    sa.Column("active", sa.Boolean, nullable=False),
+    sa.Column("demand", sa.Text, nullable=False),
+    sa.Column("at", InstantColumn, nullable=False),
+    sa.Index("fault_demands_by_pool", "pool", "active"),
+    sa.Index("fault_demands_by_time", "at"),
+)
+"""What each job asks for, as it was last heard of. version: the job's; it never goes back."""
+
+leases = sa.Table(
+    "fault_leases",
+    metadata,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("holder", sa.Text, nullable=False),
+    sa.Column("until", InstantColumn, nullable=False),
+)
+"""Work that one replica does at a time, since what it does next depends on what it did."""
 
 lanes = sa.Table(
     "fault_lanes",

@@ -52,6 +52,16 @@ def take_token(
     return max(0.0, known - now.timestamp())
 
 
+def take_lease(conn: Connection, name: str, holder: str, now: datetime, until: datetime) -> bool:
+    """Take work that one replica does at a time; again by its holder, or once it has lapsed."""
+    row = insert_into(conn, t.leases).values(name=name, holder=holder, until=until)
+    free = sa.or_(t.leases.c.holder == holder, t.leases.c.until <= now)
+    taken = row.on_conflict_do_update(
+        index_elements=["name"], set_={"holder": holder, "until": until}, where=free
+    )
+    return conn.execute(taken.returning(t.leases.c.holder)).first() is not None
+
+
 def forget_slots(conn: Connection, before: datetime) -> int:
     """Delete slots that are long over."""
     old = t.slots.c.slot < before.timestamp()

@@ -23,6 +23,7 @@ class Shut(StrEnum):
     RECLAIMING = "reclaiming"
     DRAINING = "draining"
     CORDONED = "cordoned"
+    EXCLUDED = "excluded"
     POLICY = "policy"
     ZONE = "zone"
     AVOID = "avoid"
@@ -59,6 +60,8 @@ def shut(
         return _CONDITIONS[node.condition]
     if node.cordoned:
         return Shut.DRAINING if node.draining else Shut.CORDONED
+    if node.excluded_until is not None:
+        return Shut.EXCLUDED
     if node.shape.taints and untolerated(node.shape, state.demand, *_KEEP_OFF):
         return Shut.TAINT
     return Shut.AVOID if node.node in avoided else None

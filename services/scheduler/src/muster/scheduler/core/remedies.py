@@ -161,7 +161,7 @@ def _first_instant(trial: _Trial) -> tuple[datetime, Move] | None:
 
 def _opened(trial: _Trial) -> Iterator[Help]:
     """Nodes that an operator has closed."""
-    closed = {node.node for node in trial.snapshot.nodes if node.cordoned}
+    closed = {node.node for node in trial.snapshot.nodes if node.cordoned or node.excluded_until}
     if not closed:
         return
     opened = tuple(_open(node) for node in trial.snapshot.nodes)
@@ -176,7 +176,7 @@ def _opened(trial: _Trial) -> Iterator[Help]:
 
 
 def _open(node: NodeState) -> NodeState:
-    return node.model_copy(update={"cordoned": False, "draining": False})
+    return node.model_copy(update={"cordoned": False, "draining": False, "excluded_until": None})
 
 
 def _widened(trial: _Trial) -> Iterator[Help]:

@@ -44,6 +44,10 @@ SHUT = {
     Shut.RECLAIMING: Text("{node}: is being taken back", "{node}：正在被回收"),
     Shut.DRAINING: Text("{node}: is being drained", "{node}：正在排空"),
     Shut.CORDONED: Text("{node}: closed to new work", "{node}：已停止接收新任务"),
+    Shut.EXCLUDED: Text(
+        "{node}: kept out for a while, failures of several jobs point at it",
+        "{node}：多个任务的故障指向该节点，暂时排除",
+    ),
     Shut.POLICY: Text("{node}: excluded by the job's node policy", "{node}：被任务的节点策略排除"),
     Shut.ZONE: Text("{node}: in another zone than the job's", "{node}：不在任务指定的可用区"),
     Shut.AVOID: Text(

@@ -68,7 +68,14 @@ def _on_node(snapshot: Snapshot, what_if: OnNode, path: str) -> Snapshot | Viola
 _CHANGES: dict[str, dict[str, object]] = {
     "cordon": {"cordoned": True},
     "drain": {"cordoned": True, "draining": True},
-    "uncordon": {"cordoned": False, "draining": False, "suspected": False, "deadline": None},
+    "uncordon": {
+        "cordoned": False,
+        "draining": False,
+        "suspected": False,
+        "excluded_until": None,
+        "exclusions": 0,
+        "deadline": None,
+    },
     "remove": {"condition": NodeCondition.GONE},
 }
 """What the fact of the same name does to a node; a node that is removed is gone at once."""

@@ -36,12 +36,12 @@ def upgrade() -> None:
         sa.Column("nodes", sa.JSON, nullable=False),
         sa.Column("hard", sa.Boolean, nullable=False),
         sa.Column("gpu_hours", sa.Double, nullable=False),
-        sa.Column("incident", sa.Text),
         sa.Column("excerpt", sa.Text, nullable=False),
     )
     op.create_index("fault_failures_by_time", "fault_failures", ["at"])
     op.create_index("fault_failures_by_fingerprint", "fault_failures", ["fingerprint", "at"])
     _create_counts()
+    _create_demands()
     _create_slots()
 
 
@@ -71,11 +71,35 @@ def _create_counts() -> None:
         *_attempt(),
         sa.Column("machine", sa.Text, primary_key=True),
         sa.Column("at", _INSTANT, nullable=False),
+        sa.Column("day", sa.Integer, nullable=False),
     )
     op.create_index("fault_stays_by_time", "fault_stays", ["at"])
+    op.create_index("fault_stays_by_day", "fault_stays", ["machine", "day"])
+
+
+def _create_demands() -> None:
+    op.create_table(
+        "fault_demands",
+        sa.Column("tenant", sa.Text, primary_key=True),
+        sa.Column("job", sa.Text, primary_key=True),
+        sa.Column("version", sa.Integer, nullable=False),
+        sa.Column("pool", sa.Text, nullable=False),
+        sa.Column("user", sa.Text, nullable=False),
+        sa.Column("active", sa.Boolean, nullable=False),
+        sa.Column("demand", sa.Text, nullable=False),
+        sa.Column("at", _INSTANT, nullable=False),
+    )
+    op.create_index("fault_demands_by_pool", "fault_demands", ["pool", "active"])
+    op.create_index("fault_demands_by_time", "fault_demands", ["at"])
 
 
 def _create_slots() -> None:
+    op.create_table(
+        "fault_leases",
+        sa.Column("name", sa.Text, primary_key=True),
+        sa.Column("holder", sa.Text, nullable=False),
+        sa.Column("until", _INSTANT, nullable=False),
+    )
     op.create_table(
         "fault_lanes",
         sa.Column("lane", sa.Text, primary_key=True),
@@ -91,5 +115,5 @@ def _create_slots() -> None:
 
 def downgrade() -> None:
     """Forget every failure and slot."""
-    for table in ("slots", "lanes", "stays", "marks", "blamed", "failures"):
+    for table in ("slots", "lanes", "leases", "demands", "stays", "marks", "blamed", "failures"):
         op.drop_table(f"fault_{table}")

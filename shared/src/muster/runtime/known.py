@@ -1,33 +1,36 @@
-"""What admission knows of tenants and nodes, from its own reading of the log. Decides nothing.
+"""What a service knows of tenants, nodes and incidents, from its own reading of the log.
 
-Read to its end before the first request is judged, and then every moment; what this admission
-writes itself it takes in at once, so that an operator's word holds for the next submission.
+Decides nothing. Read to its end before the first decision, and then every moment; what the service
+writes itself it takes in at once, so that an operator's word holds for the next decision.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from muster.contracts import subjects
-from muster.contracts.events import NodeData, TenantData
+from muster.contracts.events import IncidentData, NodeData, TenantData
 from muster.domain.errors import Permanent
+from muster.domain.incidents import Incident
 from muster.domain.nodes import NodeCondition, NodeState
 from muster.domain.tenants import TenantView
 from muster.log import EventLog, Follower, Recorded
 
 FILTERS = (subjects.ALL_NODES, subjects.ALL_TENANTS)
+WITH_INCIDENTS = (*FILTERS, subjects.ALL_INCIDENTS)
 
 
 class Known:
-    """Tenants by name, nodes by pool."""
+    """Tenants by name, nodes by pool, incidents by id."""
 
-    def __init__(self, log: EventLog) -> None:
-        self._log = log
+    def __init__(self, log: EventLog, filters: Sequence[str] = FILTERS) -> None:
+        self._log, self._filters = log, filters
         self._follower: Follower | None = None
         self._reads = False
         self._tenants: dict[str, TenantView] = {}
         self._seen: dict[str, int] = {}
         self._nodes: dict[str, dict[str, NodeState]] = {}
+        self._incidents: dict[str, Incident] = {}
 
     def tenant(self, name: str) -> TenantView:
         """Return what is known of a tenant."""
@@ -37,6 +40,28 @@ class Known:
         """Return the nodes that belong to a pool."""
         nodes = self._nodes.get(pool, {}).values()
         return [node for node in nodes if node.condition is not NodeCondition.GONE]
+
+    def every_node(self) -> Iterator[NodeState]:
+        """Yield the nodes of all pools, those that are gone too."""
+        for nodes in self._nodes.values():
+            yield from nodes.values()
+
+    def every_tenant(self) -> Iterator[TenantView]:
+        """Yield what is known of each tenant."""
+        yield from self._tenants.values()
+
+    def incident(self, name: str) -> Incident | None:
+        """Return an incident by its id, over or not."""
+        return self._incidents.get(name)
+
+    def open_incidents(self) -> tuple[Incident, ...]:
+        """Return the incidents that go on, by id."""
+        return tuple(each for _, each in sorted(self._incidents.items()) if each.open)
+
+    def all_incidents(self) -> tuple[Incident, ...]:
+        """Return the last of every cause, the newest first."""
+        newest = sorted(self._incidents.values(), key=lambda each: each.opened_at, reverse=True)
+        return tuple(newest)
 
     async def step(self) -> None:
         """Take in what is new; not twice at a time."""
@@ -51,7 +76,7 @@ class Known:
     async def _read(self) -> None:
         try:
             if self._follower is None:
-                self._follower = await self._log.follow(FILTERS)
+                self._follower = await self._log.follow(self._filters)
             while page := await self._follower.next():
                 for item in page:
                     if isinstance(item, Recorded):
@@ -59,7 +84,7 @@ class Known:
         except Permanent:
             # the log is no longer the one that was read (it was restored, say)
             await self.close()
-            self._tenants, self._seen, self._nodes = {}, {}, {}
+            self._tenants, self._seen, self._nodes, self._incidents = {}, {}, {}, {}
             raise
 
     def take(self, item: Recorded) -> None:
@@ -70,8 +95,16 @@ class Known:
                 self._seen[subject] = item.seq
                 name = subjects.parse(subject).names[0]
                 self._tenants[name] = self.tenant(name).after(fact)
+            case IncidentData(detail=fact):
+                self._take_incident(fact.incident, item.seq)
             case NodeData(node=node):
                 self._nodes.setdefault(node.pool, {})[node.node] = node
+
+    def _take_incident(self, incident: Incident, seq: int) -> None:
+        key = subjects.incident_key(incident.id).prefix  # its subjects differ, event by event
+        if seq > self._seen.get(key, 0):
+            self._seen[key] = seq
+            self._incidents[incident.id] = incident
 
     async def close(self) -> None:
         """Give the server's resources back."""
