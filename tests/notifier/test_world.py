@@ -12,7 +12,6 @@ import pytest
 import sqlalchemy as sa
 from pydantic import SecretStr
 
-from muster.cli.simulation.services import in_memory
 from muster.contracts.events import job_event
 from muster.domain import facts as f
 from muster.domain.evolve import evolve
@@ -27,6 +26,7 @@ from muster.notifier.rulebook import Rulebook
 from muster.notifier.service import build
 from muster.notifier.settings import NotifierSettings
 from muster.runtime.service import Runtime, Service
+from muster.testing.databases import in_memory
 from muster.testing.dice import Dice
 from muster.testing.faults import CALM, Faults, drawn
 from muster.testing.gates import ProcessHooks

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sqlalchemy as sa
-from sqlalchemy.pool import StaticPool
-
 from muster.admission import service as admission
 from muster.cli.simulation.backend import SimBackend
 from muster.executor import service as executor
@@ -16,6 +13,7 @@ from muster.runtime.service import Runtime, Service
 from muster.scheduler import service as scheduler
 from muster.scheduler.settings import SchedulerSettings
 from muster.testing.cluster import SimCluster
+from muster.testing.databases import in_memory
 from muster.testing.gates import ProcessHooks
 from muster.testing.process import ServicePlan
 from muster.testing.virtual_time import VirtualTime
@@ -53,10 +51,3 @@ def service_plans(cluster: SimCluster, time: VirtualTime, replicas: int = 1) -> 
         ServicePlan("executor", build_executor),
         ServicePlan("scheduler", build_scheduler, replicas),
     ]
-
-
-def in_memory() -> sa.Engine:
-    """Return an empty database that lives as long as its world, shared by a service's replicas."""
-    return sa.create_engine(
-        "sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False}
-    )
