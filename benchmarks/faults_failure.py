@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 
 from benchmarks.faults_cases import Case, Labelled, Shown
 from benchmarks.faults_texts import Attempt, Writer
-from muster.domain.diagnosis import Stage
 from muster.domain.evidence import (
     CheckpointFolder,
     CheckpointFound,
@@ -82,16 +81,6 @@ def _records(case: Case, nodes: Sequence[str]) -> tuple[NodeRecord, ...]:
     )
 
 
-def _stage(labelled: Labelled) -> Stage | None:
-    """Return what is known of the stage without reading the output: what Muster keeps of it."""
-    case = labelled.case
-    if labelled.label.stage is Stage.CREATE:
-        return Stage.CREATE
-    if case.complete:
-        return Stage.TEARDOWN
-    return Stage.TRAIN if case.step else Stage.INIT
-
-
 def _folder(case: Case) -> CheckpointFolder | None:
     if not case.checkpoint_dir or not case.checkpoint:
         return None
@@ -132,7 +121,6 @@ def failure(
         order=case.order,
         hung=case.hung,
         exited=case.exited,
-        stage=_stage(labelled),
         step=case.step,
         ran_s=case.ran_s or None,
         gpus=float(case.gpus),

@@ -16,7 +16,7 @@ from muster.domain.nodes import NodeCondition
 from muster.fault_tolerance.core import cause as causes
 from muster.fault_tolerance.core.cause import Cause
 from muster.fault_tolerance.core.failure import Failure
-from muster.fault_tolerance.core.ranking import TOGETHER, has_ended, named_peers
+from muster.fault_tolerance.core.ranking import TIE, TOGETHER, has_ended, named_peers
 from muster.fault_tolerance.core.roots import decisiveness, root_of
 from muster.fault_tolerance.core.rules import Role, Rulebook
 from muster.fault_tolerance.core.signs import Sign, Signs, ended_at
@@ -153,15 +153,23 @@ def _exit_sign(view: View, worker: WorkerEvidence, text: str) -> Sign | None:
 
 def _output(view: View) -> Cause | None:
     """The cause in the output of the first worker; failing that, of one that failed with it."""
-    roots = [(w, s) for w in view.together() if (s := view.root(w)) and decides(s)]
+    roots = [(w, s) for w in view.together() if (s := view.root(w)) and _counts(view, w, s)]
     if not roots:  # reports of others may be faster than the one whose fault it was
-        late = (s for w in view.order if (s := view.root(w)) and decides(s))
+        late = (s for w in view.order if (s := view.root(w)) and _counts(view, w, s))
         sign = next(late, None)
         return causes.of_sign(sign, certain=0.7) if sign else None
     worker, sign = min(roots, key=lambda found: found[1].rule.weak)
     if sign.rule.blame is Blame.STORAGE:
         sign = next((s for _, s in roots if s.rule.id in FULL), sign)
     return causes.of_sign(sign, certain=1.0 if worker is view.first else 0.85)
+
+
+def _counts(view: View, worker: WorkerEvidence, sign: Sign) -> bool:
+    """What says little counts of those that failed first: of the others, it follows from that."""
+    if not decides(sign) or not sign.rule.weak:
+        return decides(sign)
+    begin, end = ended_at(view.order[0]), ended_at(worker)
+    return begin is None or end is None or end - begin <= TIE
 
 
 def _proved(view: View) -> Cause | None:
@@ -197,8 +205,19 @@ def _peer(view: View) -> Cause | None:
     if tied or count * 2 < len(reporters) or count < min(2, others) or peer in reporters:
         return None
     worker = next(w for w in view.failure.workers if w.worker == peer)
+    if _left_by_itself(view, worker, reporters):
+        return None
     sign = next(s for told in reporters.values() for s in told if s.hit.peer)
     return causes.gone_peer(worker, sign, count)
+
+
+def _left_by_itself(view: View, worker: WorkerEvidence, reporters: Iterable[str]) -> bool:
+    """Tell whether a worker ended before the others spoke of it: then they only saw it end."""
+    end = ended_at(worker)
+    if worker.cause != "exited" or worker.exit_code is None or end is None:
+        return False
+    ends = (ended_at(w) for w in view.failure.workers if w.worker in set(reporters))
+    return all(other is None or end < other for other in ends)
 
 
 def _exit(view: View) -> Cause | None:

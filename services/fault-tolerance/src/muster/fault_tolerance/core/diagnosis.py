@@ -1,7 +1,8 @@
 """`diagnose(failure, book, now)`: whose failure it is, and what should follow. Pure.
 
     signs (what the rules find) -> ranking (who failed first) -> stages (how far it had come)
-    -> choice (which sign is the cause) -> refine (stage, spread, wording) -> history
+    -> choice (which sign is the cause) -> gang (what all show together)
+    -> refine (stage, spread, wording) -> history
 
 What nothing explains is `unknown`: tried again on the user's budget, and nobody is excluded for it.
 """
@@ -17,6 +18,7 @@ from muster.fault_tolerance.core.choice import View, choose
 from muster.fault_tolerance.core.explain import evidence_of
 from muster.fault_tolerance.core.failure import Failure
 from muster.fault_tolerance.core.fingerprint import fingerprint
+from muster.fault_tolerance.core.gang import explained_together
 from muster.fault_tolerance.core.history import judged_by_history, past_of
 from muster.fault_tolerance.core.ranking import ranked
 from muster.fault_tolerance.core.refine import early, refined
@@ -34,7 +36,7 @@ def diagnose(failure: Failure, book: Rulebook, now: datetime) -> Diagnosis:
 def explained(failure: Failure, book: Rulebook, now: datetime) -> tuple[Diagnosis, Cause]:
     """Return the judgement and the cause behind it, which has the words for people."""
     view = view_of(failure, book)
-    cause = refined(choose(view), view)
+    cause = refined(explained_together(choose(view), view), view)
     print_of = fingerprint(cause.rule, _tail(view, cause), view.stage)
     past = past_of(view, print_of, telling=_is_telling(view, cause))
     cause, history = judged_by_history(cause, view, past)

@@ -11,6 +11,7 @@ from muster.domain.faults import Faults, after_failure
 from muster.fault_tolerance.core.cause import Cause
 from muster.fault_tolerance.core.choice import View
 from muster.fault_tolerance.core.failure import NodeRecord
+from muster.fault_tolerance.core.narrowed import LEAVES
 from muster.fault_tolerance.core.refine import early
 from muster.fault_tolerance.core.spread import platform_wide, showing
 
@@ -18,6 +19,8 @@ SICK = timedelta(hours=24)
 """A node that had a fault of its hardware is suspected for so long."""
 OTHERS = 2
 """Failures of so many other jobs, of so many users, make a node suspect."""
+WANDERS = 3
+"""So many nodes in a row may really be broken in the same way."""
 _PROVED = {Source.ORDER, Source.NODE, Source.KERNEL}
 
 
@@ -47,7 +50,13 @@ def judged_by_history(
     cause: Cause, view: View, past: Past
 ) -> tuple[Cause, tuple[EvidenceLine, ...]]:
     """Return the cause as the history has it, and the lines that say why."""
-    for look in (_sick_node, _sure_to_come_again, _others_on_the_node, _again_on_the_node):
+    for look in (
+        _sick_node,
+        _sure_to_come_again,
+        _wanders,
+        _others_on_the_node,
+        _again_on_the_node,
+    ):
         changed = look(cause, view, past)
         if changed is not None:
             return changed
@@ -121,6 +130,21 @@ def _sure_to_come_again(cause: Cause, view: View, past: Past) -> Changed:
         confidence=max(cause.confidence, 0.9),
     )
     return changed, _line("history.disjoint", f"x{past.faults.count}")
+
+
+def _wanders(cause: Cause, view: View, past: Past) -> Changed:
+    """The same is blamed on one node after another, without any progress: on none of them rightly.
+
+    A person must look: neither the job nor any node is proved to be the cause.
+    """
+    if cause.action not in LEAVES or cause.source in _PROVED or not past.again:
+        return None
+    known = past.faults.fingerprint
+    blamed = {e.node for e in view.failure.earlier if e.fingerprint == known and e.node}
+    if len(blamed | set(cause.nodes)) <= WANDERS or set(cause.nodes) & blamed:
+        return None
+    changed = replace(cause, blame=Blame.UNKNOWN, kind=Kind.EITHER, action=Action.HOLD, nodes=())
+    return changed, _line("history.wanders", f"x{past.faults.count}")
 
 
 def _can_be_own(cause: Cause, view: View) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from muster.domain.diagnosis import Action, Advice, Blame, Kind, Source, Stage
 from muster.fault_tolerance.core.cause import Cause
 from muster.fault_tolerance.core.choice import View
+from muster.fault_tolerance.core.narrowed import LEAVES, in_a_library_of_one, narrowed
 from muster.fault_tolerance.core.ranking import named_peers
 from muster.fault_tolerance.core.spread import showing
 
@@ -20,7 +21,6 @@ EARLY_S = 600
 LEAK_S = 7200
 """Memory that lasted so long was enough at first: a leak, or one long sample."""
 _BEGUN = {Stage.TRAIN, Stage.CHECKPOINT, Stage.EVALUATION}
-_LEAVES = {Action.EXCLUDE, Action.CORDON}
 _OVER_REQUEST = re.compile(
     r"[Cc]ontainer \S+ was using \S+, (?:which exceeds its request|request is (?!0\b))"
 )
@@ -41,7 +41,7 @@ def early(view: View) -> bool:
 
 def refined(cause: Cause, view: View) -> Cause:
     """Return the cause as this failure's circumstances have it."""
-    for look in _LOOKS:
+    for look in (narrowed, *_LOOKS):
         cause = look(cause, view)
     return cause
 
@@ -51,13 +51,17 @@ def _before_any_step(cause: Cause, view: View) -> Cause:
     own = cause.blame is Blame.USER and cause.source is Source.LOG
     if not own or cause.action is not Action.RETRY_ONCE or not early(view):
         return cause
+    if in_a_library_of_one(cause, view):
+        return replace(cause, blame=Blame.UNKNOWN)
     return replace(cause, action=Action.STOP, kind=Kind.DETERMINISTIC)
 
 
 def _gpu_memory(cause: Cause, view: View) -> Cause:
-    """GPU memory that was enough for many steps may be enough again."""
+    """GPU memory that was enough for many steps of training may be enough again."""
     if not (cause.rule or "").startswith("gpu.oom") or view.stage not in _BEGUN:
         return cause
+    if view.stage is Stage.EVALUATION:  # what is evaluated is the same every time
+        return replace(cause, kind=Kind.DETERMINISTIC, action=Action.STOP, nodes=())
     return replace(cause, blame=Blame.USER, kind=Kind.EITHER, action=Action.RETRY_ONCE, nodes=())
 
 
@@ -87,7 +91,7 @@ def _whose_eviction(cause: Cause, view: View) -> Cause:
 
 def _named_peer(cause: Cause, view: View) -> Cause:
     """A fault of the network that several report of one worker is that one's."""
-    if cause.blame is not Blame.NETWORK or cause.action not in _LEAVES or cause.sign is None:
+    if cause.blame is not Blame.NETWORK or cause.action not in LEAVES or cause.sign is None:
         return cause
     named = named_peers(view.failure, view.signs).most_common(2)
     if not named or named[0][1] < 2 or (len(named) > 1 and named[1][1] == named[0][1]):
@@ -98,7 +102,7 @@ def _named_peer(cause: Cause, view: View) -> Cause:
 
 def _no_single_node(cause: Cause, view: View) -> Cause:
     """What many nodes show at the same moment is no fault of one of them."""
-    if cause.source is not Source.LOG or cause.action not in _LEAVES:
+    if cause.source is not Source.LOG or cause.action not in LEAVES:
         return cause
     seen = {worker.node for worker in showing(view, cause)}
     gang = {worker.node for worker in view.failure.workers}

@@ -71,7 +71,10 @@ def moment_of(failure: Failure) -> datetime:
 def gather(failure: Failure, book: Rulebook) -> Signs:
     """Read everything that there is once."""
     shadow: set[str] = set()
-    read = _Reader(book, moment_of(failure), shadow)
+    moment = moment_of(failure)
+    # what stopped a job that stands still happened before it was found to stand still
+    since = moment - BEFORE - timedelta(seconds=failure.hung or 0)
+    read = _Reader(book, moment, since, shadow)
     workers = failure.workers
     return Signs(
         pods=_kept((w.worker, read.pod(w)) for w in workers),
@@ -91,6 +94,7 @@ def _kept(found: Iterable[tuple[str, Iterator[Sign]]]) -> dict[str, tuple[Sign, 
 class _Reader:
     book: Rulebook
     moment: datetime
+    since: datetime
     shadow: set[str]
 
     def _hits(self, scope: Scope, text: str, exit_code: int | None = None) -> Iterator[Hit]:
@@ -133,4 +137,4 @@ class _Reader:
                     yield Sign(source, hit, None, node.node, at)
 
     def _near(self, line: NodeLine, at: datetime | None) -> bool:
-        return at is None or self.moment - BEFORE <= at <= self.moment + AFTER
+        return at is None or self.since <= at <= self.moment + AFTER

@@ -22,6 +22,7 @@ from muster.domain.reasons import ReasonCode, reason
 from muster.domain.state import DeadlineKind, JobState
 from muster.fault_tolerance.core.again import left_as_ordered, paused, replaced, restarted
 from muster.fault_tolerance.core.case import Case
+from muster.fault_tolerance.core.choice import FULL
 from muster.fault_tolerance.core.diagnosis import explained
 from muster.fault_tolerance.core.event import failure_of
 from muster.fault_tolerance.core.failure import Failure
@@ -103,7 +104,8 @@ def _decided(case: Case) -> Judged:
 def _never_again(case: Case) -> bool:
     """Tell whether another attempt only makes it worse: a full disk gets fuller."""
     found = case.diagnosis
-    return found.blame is Blame.STORAGE and found.kind is Kind.DETERMINISTIC
+    full = found.blame is Blame.STORAGE or found.rule in FULL
+    return full and found.kind is Kind.DETERMINISTIC
 
 
 def _to_a_person(case: Case) -> Judged:

@@ -1,0 +1,171 @@
+"""What the workers of a gang have in common explains what no line of one of them does. Pure.
+
+Called by `diagnosis`, only for what nothing known explains. A rule of a site may say better.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from muster.domain.diagnosis import Action, Advice, Blame, Kind, Source, Stage
+from muster.domain.evidence import WorkerEvidence
+from muster.fault_tolerance.core.cause import Cause, of_sign
+from muster.fault_tolerance.core.choice import View
+from muster.fault_tolerance.core.fingerprint import normalised
+from muster.fault_tolerance.core.ranking import TOGETHER, has_ended
+from muster.fault_tolerance.core.rules import Role
+from muster.fault_tolerance.core.signs import ended_at
+
+START_S = 120
+"""Who ended so soon had only read its command, its configuration and its environment."""
+_LAST = 5
+_TORN_DOWN = frozenset({137, 143})
+_PASSING = re.compile(
+    r"time[ds]?[ -]?out|unavailable|unreachable|refused|reset by|temporar|try again|retr(?:y|ies)|"
+    r"gateway|connect|\bnetwork|socket|resolv|\b(?:5\d\d|429)\b|\brate\b|\bbusy\b|input/output|"
+    r"\bstale|超时|不可用|稍后|重试|连接|网络",
+    re.IGNORECASE,
+)
+"""Words of what may be better next time."""
+_READ = Advice(
+    en="read the last lines: the command, its configuration or the image must change",
+    zh="请查看最后几行输出：需要修改启动命令、配置或镜像",
+    field="command",
+)
+
+
+def explained_together(cause: Cause, view: View) -> Cause:
+    """Return what the whole gang says about an end that nothing known explains."""
+    if cause.rule is not None or view.failure.exited:
+        return cause
+    for look in _LOOKS:
+        found = look(cause, view)
+        if found is not None:
+            return found
+    return cause
+
+
+def _part_of_an_incident(cause: Cause, view: View) -> Cause | None:
+    """Many jobs fail at once with something in common: this one with them."""
+    elsewhere = view.failure.elsewhere
+    if elsewhere.incident is None:
+        return None
+    shared = elsewhere.shared or elsewhere.incident
+    return replace(
+        cause,
+        rule="gang.incident",
+        blame=Blame.PLATFORM,
+        kind=Kind.TRANSIENT,
+        action=Action.RETRY,
+        confidence=0.6,
+        what=Advice(
+            en=f"{elsewhere.jobs} other job(s) failed at the same time: {shared}",
+            zh=f"同一时间另有 {elsewhere.jobs} 个任务失败：{shared}",
+        ),
+    )
+
+
+def _stuck_on_one_node(cause: Cause, view: View) -> Cause | None:
+    """A job stands still, and the kernel of one of its nodes says what its processes wait for."""
+    if view.failure.hung is None:
+        return None
+    waits = [s for s in view.signs.nodes if s.rule.blame.infrastructure and s.node]
+    nodes = {sign.node for sign in waits}
+    if len(nodes) != 1 or len({w.node for w in view.failure.workers}) < 2:
+        return None
+    sign = waits[0]
+    return replace(
+        of_sign(sign),
+        blame=sign.rule.blame,
+        kind=Kind.TRANSIENT,
+        action=Action.EXCLUDE,
+        confidence=0.7,
+        nodes=tuple(node for node in nodes if node),
+    )
+
+
+def _alike_at_the_start(cause: Cause, view: View) -> Cause | None:
+    """All ended at once on different nodes with the same word: nothing there differs but the job.
+
+    Not where a word speaks of something that passes: an outage, too, meets all at once.
+    """
+    workers = view.failure.workers
+    ran = view.failure.ran_s
+    if view.failure.hung is not None:
+        return None
+    if view.stage not in {None, Stage.CREATE, Stage.INIT} or ran is None or ran > START_S:
+        return None
+    if len({worker.node for worker in workers}) < 2 or not _at_once(workers):
+        return None
+    codes = {worker.exit_code for worker in workers}
+    said = {_last_words(worker) for worker in workers}
+    code = workers[0].exit_code
+    if len(codes) > 1 or len(said) > 1 or code is None or not 0 < code < 128:
+        return None
+    if not any(said) or any(_PASSING.search(_end_of(worker)) for worker in workers):
+        return None
+    line = _end_of(workers[0]).splitlines()[-1].strip()
+    return replace(
+        cause,
+        rule="gang.alike",
+        blame=Blame.USER,
+        kind=Kind.DETERMINISTIC,
+        action=Action.STOP,
+        source=Source.LOG,
+        confidence=0.6,
+        what=Advice(
+            en=f"every worker ended with exit code {code} as soon as it began: {line[:120]}",
+            zh=f"所有 Worker 启动后即以退出码 {code} 结束：{line[:120]}",
+        ),
+        advice=_READ,
+    )
+
+
+def _at_once(workers: tuple[WorkerEvidence, ...]) -> bool:
+    ends = [at for worker in workers if (at := ended_at(worker)) is not None]
+    if len(ends) < len(workers) or not all(has_ended(worker) for worker in workers):
+        return False
+    return max(ends) - min(ends) <= TOGETHER
+
+
+def _end_of(worker: WorkerEvidence) -> str:
+    """Return the last lines that have something in them."""
+    lines = [line for line in worker.tail.splitlines() if line.strip()]
+    return "\n".join(lines[-_LAST:])
+
+
+def _last_words(worker: WorkerEvidence) -> str:
+    end = _end_of(worker)
+    return normalised(end.splitlines()[-1]) if end else ""
+
+
+def _only_connections(cause: Cause, view: View) -> Cause | None:
+    """Everybody who failed first names another one that went away, and nobody did go away."""
+    if view.failure.hung is not None or view.first is None:
+        return None
+    torn = {w.worker for w in view.together() if w.exit_code in _TORN_DOWN} - {view.first.worker}
+    blaming = [worker for worker in view.together() if worker.worker not in torn]
+    if len(blaming) < 2 or not all(_names_another(view, worker) for worker in blaming):
+        return None
+    return replace(
+        cause,
+        rule="gang.connections",
+        blame=Blame.NETWORK,
+        kind=Kind.TRANSIENT,
+        action=Action.RETRY,
+        source=Source.LOG,
+        confidence=0.5,
+        what=Advice(
+            en=f"{len(blaming)} workers lost their connections, and none of them went first",
+            zh=f"{len(blaming)} 个 Worker 的连接中断，但没有任何一个先行退出",
+        ),
+    )
+
+
+def _names_another(view: View, worker: WorkerEvidence) -> bool:
+    told = view.signs.logs.get(worker.worker, ())
+    return any(sign.rule.role is Role.CASCADE and sign.hit.peer for sign in told)
+
+
+_LOOKS = (_part_of_an_incident, _stuck_on_one_node, _alike_at_the_start, _only_connections)
