@@ -108,6 +108,8 @@ def _no_single_node(cause: Cause, view: View) -> Cause:
     gang = {worker.node for worker in view.failure.workers}
     if len(seen) < 2 or len(seen) * 2 <= len(gang):
         return cause
+    if not seen & set(cause.nodes):  # they all speak of another one
+        return cause
     if cause.blame is not Blame.HARDWARE:
         return replace(cause, action=Action.RETRY, nodes=())
     if seen == gang and early(view) and cause.action is Action.EXCLUDE:

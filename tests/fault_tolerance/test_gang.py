@@ -1,0 +1,209 @@
+"""What the workers of a gang have in common, and what a second sign makes of the first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from muster.domain.diagnosis import Action, Blame, Diagnosis, Kind
+from muster.domain.evidence import CheckpointFolder, CheckpointFound, WorkerEvidence
+from muster.domain.faults import Faults
+from muster.fault_tolerance.core.diagnosis import diagnose
+from muster.fault_tolerance.core.failure import Earlier, Elsewhere, Failure
+from muster.fault_tolerance.core.gang import START_S
+from muster.fault_tolerance.core.history import WANDERS
+from muster.fault_tolerance.rulebook import shipped
+from tests.fault_tolerance.failures import BOOK, alive, failure, kernel, worker
+from tests.support.lives import START
+
+ODD = "orca: profile a800 is not defined"
+CLOSED = "peer closed by remote peer worker-{peer}"
+SHIPPED = shipped()
+
+
+def judged(found: Failure) -> Diagnosis:
+    return diagnose(found, BOOK, found.at)
+
+
+def really(found: Failure) -> Diagnosis:
+    return diagnose(found, SHIPPED, found.at)
+
+
+def gang(tail: str = ODD, count: int = 3, **more: object) -> tuple[WorkerEvidence, ...]:
+    return tuple(worker(rank, tail, **more) for rank in range(count))  # type: ignore[arg-type]
+
+
+# --- all the same, at once, as soon as they began ----------------------------------------------
+
+
+def test_what_ends_every_worker_alike_at_the_start_is_the_jobs_own() -> None:
+    found = judged(failure(*gang(), ran_s=4))
+    assert (found.rule, found.blame, found.action) == ("gang.alike", Blame.USER, Action.STOP)
+    assert found.kind is Kind.DETERMINISTIC
+    assert found.nodes == ()
+    assert found.advice is not None
+    assert found.advice.field == "command"
+
+
+@pytest.mark.parametrize(("ran_s", "rule"), [(START_S, "gang.alike"), (START_S + 1, None)])
+def test_only_a_run_that_was_over_at_once_had_read_no_more_than_its_command(
+    ran_s: float, rule: str | None
+) -> None:
+    assert judged(failure(*gang(), ran_s=ran_s)).rule == rule
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["connection refused", "504 Gateway Time-out", "server busy, try again", "连接服务器失败"],
+)
+def test_an_outage_meets_all_at_once_and_passes(word: str) -> None:
+    assert judged(failure(*gang(f"{ODD}: {word}"), ran_s=4)).rule is None
+
+
+@pytest.mark.parametrize(
+    "workers",
+    [
+        gang(count=1),
+        (worker(0, ODD), worker(1, "orca: no such queue")),
+        (worker(0, ODD), worker(1, ODD, code=3)),
+        (worker(0, ODD), worker(1, ODD, after=30)),
+        (worker(0, ODD), alive(1)),
+        gang(code=137),
+        gang(tail=""),
+    ],
+    ids=["one", "other words", "other code", "later", "one goes on", "killed", "silent"],
+)
+def test_anything_that_differs_leaves_it_unknown(workers: tuple[WorkerEvidence, ...]) -> None:
+    assert judged(failure(*workers, ran_s=4)).rule is None
+
+
+def test_what_differs_by_rank_and_path_alone_is_the_same_word() -> None:
+    told = tuple(worker(r, f"orca: rank {r} has no profile in /tmp/run{r}/x.toml") for r in (0, 1))
+    assert judged(failure(*told, ran_s=4)).rule == "gang.alike"
+
+
+def test_what_a_rule_knows_is_not_judged_by_the_gang() -> None:
+    assert judged(failure(*gang("Stale file handle"), ran_s=4)).rule == "fs.stale"
+
+
+# --- everybody names another -------------------------------------------------------------------
+
+
+def test_who_all_lost_their_connections_lost_the_network() -> None:
+    told = (worker(0, CLOSED.format(peer=1)), worker(1, CLOSED.format(peer=0)))
+    found = judged(failure(*told, ran_s=4000))
+    assert (found.rule, found.blame) == ("gang.connections", Blame.NETWORK)
+    assert (found.action, found.nodes) == (Action.RETRY, ())
+
+
+def test_who_went_first_and_silently_is_not_the_networks() -> None:
+    told = (worker(0, "", code=137), *(worker(r, CLOSED.format(peer=0), after=3) for r in (1, 2)))
+    found = judged(failure(*told, ran_s=4000))
+    assert (found.rule, found.nodes) == (None, ())
+
+
+def test_who_ended_after_the_others_spoke_of_it_is_looked_at() -> None:
+    told = (worker(0, "", after=9), *(worker(r, CLOSED.format(peer=0)) for r in (1, 2)))
+    assert judged(failure(*told, ran_s=4000)).nodes == ("n0",)
+
+
+# --- standing still, incidents -----------------------------------------------------------------
+
+
+def test_the_kernel_is_heard_from_before_a_job_stood_still() -> None:
+    line = kernel("n1", "Xid (PCI): 79", START - timedelta(seconds=1900))
+    still = replace(failure(alive(0), alive(1), nodes=(line,)), hung=1800)
+    assert judged(still).rule == "xid.79"
+    assert judged(replace(still, hung=900)).rule is None
+
+
+def test_a_node_whose_processes_wait_for_a_file_server_is_left() -> None:
+    line = kernel("n1", "ceph: mds0 hung", START - timedelta(seconds=600))
+    still = replace(failure(alive(0), alive(1), nodes=(line,)), hung=1800)
+    found = really(still)
+    assert (found.blame, found.action, found.nodes) == (Blame.STORAGE, Action.EXCLUDE, ("n1",))
+    both = (line, line.model_copy(update={"node": "n0"}))
+    assert really(replace(still, nodes=both)).nodes == ()
+
+
+def test_what_fails_with_many_others_is_part_of_their_incident() -> None:
+    shared = Elsewhere(jobs=5, users=4, incident="i-1", shared="switch leaf-3")
+    found = judged(failure(worker(tail="gone"), ran_s=4000, elsewhere=shared))
+    assert (found.rule, found.blame) == ("gang.incident", Blame.PLATFORM)
+
+
+# --- a second sign -----------------------------------------------------------------------------
+
+
+def test_a_container_that_no_node_can_create_in_the_same_words_is_made_wrongly() -> None:
+    def refused(rank: int, message: str) -> WorkerEvidence:
+        return worker(rank, "", code=None, reason="CreateContainerError", message=message)
+
+    alike = failure(refused(0, "no cwd"), refused(1, "no cwd"))
+    assert (judged(alike).blame, judged(alike).action) == (Blame.USER, Action.STOP)
+    unlike = failure(refused(0, "no cwd"), refused(1, "no space"))
+    assert (judged(unlike).blame, judged(unlike).action) == (Blame.PLATFORM, Action.EXCLUDE)
+
+
+def test_a_contained_memory_error_needs_no_other_node() -> None:
+    dying = worker(0, "CUDA error: uncorrectable ECC error encountered")
+    contained = kernel("n0", "NVRM: Xid (PCI:0000:3b:00): 94, pid=4, name=python, Contained")
+    found = really(failure(dying, nodes=(contained,), ran_s=4000))
+    assert (found.blame, found.action, found.nodes) == (Blame.HARDWARE, Action.RETRY, ())
+    assert really(failure(dying, ran_s=4000)).nodes == ("n0",)
+
+
+FULL_OF_OTHERS = (
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. "
+    "Process 9 has 70.10 GiB memory in use. Process 12 has 6.00 GiB memory in use."
+)
+
+
+def test_a_card_full_of_anothers_memory_is_the_nodes_and_of_its_own_the_jobs() -> None:
+    one = really(failure(worker(0, FULL_OF_OTHERS), worker(1, "", code=143, after=4), ran_s=60))
+    assert (one.rule, one.nodes) == ("gpu.oom_of_others", ("n0",))
+    every = really(failure(*(worker(r, FULL_OF_OTHERS) for r in (0, 1)), ran_s=60))
+    assert (every.rule, every.action) == ("gpu.oom", Action.STOP)
+
+
+def test_a_broken_checkpoint_is_not_sure_to_come_again_where_one_before_it_is_whole() -> None:
+    dying = worker(tail="PytorchStreamReader failed: failed finding central directory")
+    found = (CheckpointFound(name="b", complete=False), CheckpointFound(name="a"))
+    whole = CheckpointFolder(path="/c", found=found)
+    assert really(failure(dying, checkpoint=whole)).kind is Kind.TRANSIENT
+    assert really(failure(dying)).kind is Kind.DETERMINISTIC
+
+
+RAISED = 'Traceback (most recent call last):\n  File "{path}", line 9, in f\nValueError: no'
+
+
+@pytest.mark.parametrize(
+    ("path", "action"),
+    [("/x/site-packages/torch/cache.py", Action.RETRY_ONCE), ("/workspace/t.py", Action.STOP)],
+)
+def test_what_a_library_raises_on_one_worker_alone_may_be_a_race(path: str, action: Action) -> None:
+    tail = RAISED.format(path=path)
+    alone = failure(worker(0, tail), worker(1, "", code=143, after=4), ran_s=60)
+    assert judged(alone).action is action
+    assert judged(failure(worker(0, tail), worker(1, tail), ran_s=60)).action is Action.STOP
+
+
+# --- one node after another --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("before", [WANDERS - 1, WANDERS])
+def test_what_is_blamed_on_one_node_after_another_is_left_to_a_person(before: int) -> None:
+    others = ("", "", "")
+    dying = failure(worker(0, "Stale file handle"), *map(worker, (1, 2, 3), others), ran_s=900)
+    first = judged(dying)
+    assert first.nodes == ("n0",)
+    earlier = tuple(
+        Earlier(first.fingerprint, first.rule, ("n0", "n1"), f"x{n}", 0, START)
+        for n in range(before)
+    )
+    known = Faults(fingerprint=first.fingerprint, count=before, nodes=("n1",))
+    found = judged(replace(dying, earlier=earlier, faults=known))
+    assert (found.action is Action.HOLD) is (before == WANDERS)
+    assert (found.nodes == ()) is (before == WANDERS)
