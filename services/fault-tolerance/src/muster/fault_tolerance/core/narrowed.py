@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from muster.domain.diagnosis import Action, Blame, Kind, Source, Stage
 from muster.domain.evidence import WorkerEvidence
-from muster.fault_tolerance.core.cause import Cause, of_sign
+from muster.fault_tolerance.core.cause import Cause
 from muster.fault_tolerance.core.choice import View
 from muster.fault_tolerance.core.spread import showing
 
@@ -18,7 +18,7 @@ LEAVES = frozenset({Action.EXCLUDE, Action.CORDON})
 _CONTAINED = 94
 """The XID of a memory error that ended one program and left the GPU usable."""
 _NOT_BEGUN = {None, Stage.CREATE, Stage.INIT}
-_OTHERS = "gpu.oom_of_others"
+_OTHERS = "gpu.foreign_process"
 _LIBRARY = re.compile(r'\s*File "[^"]*(?:site|dist)-packages/')
 _FRAME = re.compile(r'\s*File "')
 
@@ -31,14 +31,14 @@ def narrowed(cause: Cause, view: View) -> Cause:
 
 
 def _memory_of_others(cause: Cause, view: View) -> Cause:
-    """One worker finds its card full of another's: not its own doing, unless all of them do."""
-    if cause.rule != "gpu.oom" or cause.worker is None:
+    """One worker finds its card full of another's; where all do, they share cards themselves."""
+    if cause.rule != _OTHERS or not len(view.failure.workers) == len(showing(view, cause)) > 1:
         return cause
-    told = view.signs.logs.get(cause.worker, ())
-    sign = next((s for s in told if s.rule.id == _OTHERS and s.rule.holds_at(view.stage)), None)
-    if sign is None or len(view.failure.workers) == len(showing(view, cause)) > 1:
-        return cause
-    return of_sign(sign)
+    return _own(cause)
+
+
+def _own(cause: Cause) -> Cause:
+    return replace(cause, blame=Blame.USER, kind=Kind.DETERMINISTIC, action=Action.STOP, nodes=())
 
 
 def _contained(cause: Cause, view: View) -> Cause:
