@@ -243,6 +243,14 @@ def test_stacks_are_looked_at_only_of_a_silent_one() -> None:
     assert any(each.stacks for each in world.asked if isinstance(each, AskSignals))
 
 
+def test_stacks_that_take_too_long_keep_nobody_from_looking() -> None:
+    world = silent_world(hang=RESTART)
+    world.slow = True
+    world.go(900 + LATE_S)
+    (hung,) = world.facts(f.Hung)
+    assert not any(line.startswith("stack of") for line in hung.evidence)
+
+
 def test_output_of_a_silent_one_is_read_once_a_minute() -> None:
     world = silent_world()
     world.go(300)

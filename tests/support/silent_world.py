@@ -45,12 +45,14 @@ def _at_once(work: Coroutine[Any, Any, T]) -> T:
 
 
 class SilentWorld:
-    """tells: what the executor says; away: it does not answer. asked: every question to it."""
+    """tells: what the executor says; away: it does not answer; slow: not when stacks are asked for.
+    asked: every question to it."""
 
     def __init__(
         self, tells: Tells, *, replicas: int = 1, settings: FaultToleranceSettings | None = None
     ) -> None:
         self.tells, self.away, self.output = tells, False, "epoch 1\nPULSE\n"
+        self.slow = False
         self.asked: list[AskSignals | AskFailure] = []
         self.began: dict[str, float] = {}
         settings = settings or FaultToleranceSettings()
@@ -159,7 +161,7 @@ class SilentWorld:
 
     async def _answer(self, question: Question) -> bytes:
         kind = subjects.parse(question.subject).event
-        if self.away:
+        if self.away or (self.slow and b'"stacks":true' in question.body):
             raise NobodyAnswers(question.subject, 10.0)
         asked = EVIDENCE_QUESTIONS[kind].model_validate_json(question.body)
         assert isinstance(asked, AskSignals | AskFailure)

@@ -21,8 +21,8 @@ from muster.domain.evidence import FailureEvidence, JobSignals
 from muster.domain.state import JobState
 
 TIMEOUT_S = 10.0
-JOBS, WORKERS = 1000, 4096
-"""Of one question, at most."""
+JOBS, WORKERS, STACKS = 1000, 4096, 64
+"""Of one question, at most; so many workers where stacks are looked at, which takes a while."""
 TAIL_BYTES = 8192
 
 _LOG = structlog.get_logger("muster.fault_tolerance")
@@ -35,16 +35,13 @@ class Asking:
         self._bus = bus
 
     async def signals(
-        self, pool: str, states: Sequence[JobState], *, stacks: bool = False
-    ) -> list[JobSignals]:
-        """Return signs of life of those jobs of which the executor can tell."""
-        found: list[JobSignals] = []
-        for part in parts(states):
-            refs = tuple(JobRef(tenant=s.tenant, job=s.job, attempt=s.attempt) for s in part)
-            raw = await self._ask(pool, AskSignals(jobs=refs, stacks=stacks))
-            if raw is not None:
-                found += unpack(Signals, raw).jobs
-        return found
+        self, pool: str, states: Sequence[JobState], *, stacks: bool
+    ) -> tuple[JobSignals, ...] | None:
+        """Return signs of life of those of a few jobs of which the executor can tell; None if it
+        does not answer."""
+        refs = tuple(JobRef(tenant=s.tenant, job=s.job, attempt=s.attempt) for s in states)
+        raw = await self._ask(pool, AskSignals(jobs=refs, stacks=stacks))
+        return None if raw is None else unpack(Signals, raw).jobs
 
     async def output(self, state: JobState, workers: Sequence[str]) -> dict[str, str]:
         """Return the end of what these workers have printed, as far as somebody can tell."""
@@ -71,13 +68,13 @@ class Asking:
             return None
 
 
-def parts(states: Sequence[JobState]) -> Iterator[list[JobState]]:
-    """Cut jobs into groups that fit into one question."""
+def parts(states: Sequence[JobState], most: int) -> Iterator[list[JobState]]:
+    """Cut jobs into groups that fit into one question of so many workers."""
     part: list[JobState] = []
     workers = 0
     for state in states:
         size = len(state.placed_on)
-        if part and (len(part) == JOBS or workers + size > WORKERS):
+        if part and (len(part) == JOBS or workers + size > most):
             yield part
             part, workers = [], 0
         part.append(state)

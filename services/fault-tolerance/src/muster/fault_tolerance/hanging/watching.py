@@ -27,7 +27,7 @@ from muster.fault_tolerance.core.hang_arming import (
 )
 from muster.fault_tolerance.core.hang_pace import Learned
 from muster.fault_tolerance.core.hang_track import Sample, Track, begin, observe
-from muster.fault_tolerance.hanging.asking import Asking
+from muster.fault_tolerance.hanging.asking import STACKS, WORKERS, Asking, parts
 from muster.fault_tolerance.hanging.settings import HangSettings
 from muster.fault_tolerance.hanging.watch import Watch
 from muster.log import Recorded
@@ -60,10 +60,10 @@ class Watching:
         self._forget(self.watch.take_over())
         for pool, states in self.watch.by_pool():
             armed = [state for state in states if await self._is_armed(state)]
-            silent = [state for state in armed if self._is_silent(state)]
-            moving = [state for state in armed if not self._is_silent(state)]
-            await self._look(pool, moving, stacks=False)
-            await self._look(pool, silent, stacks=True)
+            seen = await self._look_closely(pool, [s for s in armed if self._is_silent(s)])
+            rest = [state for state in armed if state.job not in seen]
+            for part in parts(rest, WORKERS):
+                await self._look(pool, part, stacks=False)
 
     def _forget(self, jobs: set[str]) -> None:
         for kept in (self.tracks, self._learned, self._sleeps, self._output_at, self._told):
@@ -100,16 +100,31 @@ class Watching:
 
     # --- one look --------------------------------------------------------------------------------
 
-    async def _look(self, pool: str, states: Sequence[JobState], *, stacks: bool) -> None:
+    async def _look_closely(self, pool: str, states: Sequence[JobState]) -> set[str]:
+        """Look at stacks, too; where that takes too long, a plain look must do this time."""
+        seen: set[str] = set()
+        for part in parts(states, STACKS):
+            found = await self._look(pool, part, stacks=True)
+            if found is None:
+                break
+            seen |= found
+        return seen
+
+    async def _look(
+        self, pool: str, states: Sequence[JobState], *, stacks: bool
+    ) -> set[str] | None:
+        """Return which jobs were told of, None if nobody answered."""
         known = {state.job: state for state in states}
-        for signals in await self._asking.signals(pool, states, stacks=stacks):
-            state = known.get(signals.job)
-            if state is None:
-                continue
+        told = await self._asking.signals(pool, states, stacks=stacks)
+        if told is None:
+            return None
+        seen = {signals.job: signals for signals in told if signals.job in known}
+        for job, signals in seen.items():
             try:
-                await self._take(state, signals)
+                await self._take(known[job], signals)
             except MusterError as error:  # the others are not to wait for this one
-                _LOG.warning("hang not recorded", job=state.job, why=str(error))
+                _LOG.warning("hang not recorded", job=job, why=str(error))
+        return set(seen)
 
     async def _take(self, state: JobState, signals: JobSignals) -> None:
         told = await self._collective(state)
