@@ -7,18 +7,19 @@ of facts in `muster.domain`. Old versions are upcast when read (`upcasters`).
 from __future__ import annotations
 
 from datetime import datetime
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from muster.contracts import subjects, upcasters
 from muster.contracts.envelope import Envelope
 from muster.domain.clock import ClockSet
+from muster.domain.demand import Demand
 from muster.domain.errors import Permanent
 from muster.domain.facts import FACTS, Fact
 from muster.domain.incidents import INCIDENT_FACTS, IncidentFact
-from muster.domain.model import Frozen
+from muster.domain.model import Frozen, assembled, forget_set
 from muster.domain.nodes import NODE_FACTS, NodeFact, NodeState
 from muster.domain.pools import POOL_FACTS, EpochTaken, PoolFact
 from muster.domain.state import JobState
@@ -83,7 +84,7 @@ StockData, TenantData or IncidentData."""
 
 
 REMEMBERED = 1024
-"""How many events stay parsed, the last ones that were read."""
+"""How many events stay parsed, the last ones that were read; and how many demands are shared."""
 
 
 class UnreadableEvent(Permanent):
@@ -132,18 +133,29 @@ def job_event(
     source: str,
     at: datetime,
     traceparent: str | None = None,
+    key: subjects.Key | None = None,
 ) -> JobEvent:
-    """Wrap a fact and the state after it."""
-    model = EVENT_MODELS["job", fact.event]
-    return model[1].model_construct(
-        id=event_id,
-        source=source,
-        type=model[0],
-        subject=subjects.job_key(state.tenant, state.job).subject(fact.event),
-        time=at,
-        traceparent=traceparent,
-        data=JobData[type(fact)].model_construct(job=state, detail=fact),  # type: ignore[misc]
+    """Wrap a fact and the state after it. key: the job's, where it is at hand."""
+    kind, model = EVENT_MODELS["job", fact.event]
+    return assembled(
+        model,
+        {
+            "specversion": "1.0",
+            "id": event_id,
+            "source": source,
+            "type": kind,
+            "subject": (key or subjects.job_key(state.tenant, state.job)).subject(fact.event),
+            "time": at,
+            "datacontenttype": "application/json",
+            "traceparent": traceparent,
+            "data": assembled(_job_data(type(fact)), {"job": state, "detail": fact}),
+        },
     )
+
+
+@cache
+def _job_data(fact: type[Fact]) -> type[JobData[Fact]]:
+    return JobData[fact]  # type: ignore[valid-type]
 
 
 def node_event(
@@ -249,22 +261,24 @@ def read_event(subject: str, body: bytes) -> Event:
 
 
 def _lean(event: Event) -> Event:
-    """Forget which fields stood in the message: nobody asks, and they are two fifths of the memory
-    that an event of a job takes for as long as somebody keeps it."""
+    """Make an event small for as long as somebody keeps it: nobody asks which fields stood in the
+    message, and jobs that ask for the same share what says so."""
     for part in (event, event.data):
-        _forget_set(part)
+        forget_set(part)
     if isinstance(event.data, JobData):
-        _forget_set(event.data.job)
-        _forget_set(event.data.job.demand)
+        job = event.data.job
+        forget_set(job)
+        # in place: the event was made a moment ago, and nobody else has seen it
+        job.__dict__["demand"] = _shared(job.demand.__pydantic_serializer__.to_json(job.demand))
     return event
 
 
-def _forget_set(model: BaseModel) -> None:
-    object.__setattr__(model, "__pydantic_fields_set__", _NO_FIELDS)
-
-
-_NO_FIELDS: set[str] = set()
-"""Shared, and never changed: whoever copies a model copies its set."""
+@lru_cache(maxsize=REMEMBERED)
+def _shared(text: bytes) -> Demand:
+    """Return the demand that is written so: always the same one, as long as it is remembered."""
+    demand = Demand.model_validate_json(text)
+    forget_set(demand)
+    return demand
 
 
 def _read_old(subject: str, body: bytes, current: str, model: type[Envelope[Any]]) -> Event:

@@ -36,9 +36,11 @@ def parent_context(parent: str | None) -> context.Context | None:
 
 def traceparent(inherited: str | None = None) -> str | None:
     """Return the current trace context; `inherited` where there is one."""
+    if inherited:
+        return inherited
     carrier: dict[str, str] = {}
     _PROPAGATOR.inject(carrier)
-    return inherited or carrier.get("traceparent")
+    return carrier.get("traceparent")
 
 
 def root_of(name: str) -> str:

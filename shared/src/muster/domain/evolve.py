@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from muster.domain import facts as f
@@ -21,9 +22,10 @@ from muster.domain.deadlines import (
 from muster.domain.demand import Demand, QueueLimits, ResourceClass
 from muster.domain.edges import EDGES, IllegalEdge, Owner, check_source, check_target
 from muster.domain.faults import Faults, after_failure, gives_back
+from muster.domain.model import assembled
 from muster.domain.phases import Phase, Shown
 from muster.domain.progress import Progress, Resumption
-from muster.domain.reasons import ReasonCode, because, reason
+from muster.domain.reasons import Reason, ReasonCode, because, reason
 from muster.domain.state import (
     KNOWN_REQUESTS,
     DeadlineKind,
@@ -34,10 +36,12 @@ from muster.domain.state import (
 )
 
 Changes = dict[str, Any]
-"""Fields of a state and their new values, for `model_copy(update=...)`."""
+"""Fields of a state and their new values."""
 
 START_BUDGET = 3
 INFRASTRUCTURE_WINDOW = timedelta(hours=24)
+TOGETHER = 64
+"""So many orders to leave are remembered: who leaves at the same instant shares what is equal."""
 _AFTER_ARCHIVING = frozenset({"relabelled", "shared"})
 
 
@@ -65,7 +69,7 @@ def evolve(
     changes["shown"] = _shown(state, phase, fact, changes.get("one_shot", state.one_shot))
     if isinstance(fact, f.Asked):
         changes["requests"] = (*state.requests, fact.request)[-KNOWN_REQUESTS:]
-    return state.model_copy(update=changes)
+    return assembled(JobState, {**state.__dict__, **changes})
 
 
 def fold(history: Iterable[tuple[f.Fact, datetime]]) -> JobState | None:
@@ -83,6 +87,9 @@ def _any_owner(fact: f.Fact) -> Owner:
 # --- what is shown -----------------------------------------------------------------------------
 
 
+_SHOWN = {phase: Shown(phase.value) for phase in Phase if phase.value in set(Shown)}
+
+
 def _shown(state: JobState, phase: Phase, fact: f.Fact, one_shot: bool) -> Shown:
     match phase:
         case Phase.INTERRUPTED:
@@ -95,7 +102,7 @@ def _shown(state: JobState, phase: Phase, fact: f.Fact, one_shot: bool) -> Shown
             again = isinstance(fact, f.Restarted) or state.shown is Shown.RESTARTING
             return Shown.RESTARTING if again else Shown.STARTING
         case _:
-            return Shown(phase.value)
+            return _SHOWN[phase]
 
 
 # --- pieces that several effects share ---------------------------------------------------------
@@ -173,14 +180,16 @@ def _back_to_entry(state: JobState, at: datetime) -> Changes:
 
 
 def _leave(state: JobState, at: datetime, grace_s: int, eviction: Eviction) -> Changes:
+    stop, queue = _stop_clocks(at, grace_s), _keep(state, *_QUEUE_CLOCKS)
     return {
         "phase": Phase.EVICTING,
         "eviction": eviction,
         "waits_for": (),
-        "deadlines": {**_keep(state, *_QUEUE_CLOCKS), **_stop_clocks(at, grace_s)},
+        "deadlines": {**queue, **stop} if queue else stop,
     }
 
 
+@lru_cache(maxsize=TOGETHER)
 def _stop_clocks(at: datetime, grace_s: float) -> dict[DeadlineKind, datetime]:
     return {
         DeadlineKind.GRACE: _after(at, grace_s),
@@ -315,9 +324,14 @@ def _started(state: JobState, fact: f.Started, at: datetime) -> Changes:
 def _preempted(state: JobState, fact: f.Preempted, at: datetime) -> Changes:
     if state.eviction is not None:
         raise IllegalEdge("preempted cannot follow an order to leave that still stands")
-    eviction = Eviction(cause=fact.cause, by=fact.by)
-    why = reason(ReasonCode.EVICTED, cause=fact.cause.value)
+    eviction, why = _evicted(fact.cause, fact.by)
     return {**_leave(state, at, fact.grace_s, eviction), "reason": why}
+
+
+@lru_cache(maxsize=TOGETHER)
+def _evicted(cause: EvictionCause, by: str | None) -> tuple[Eviction, Reason]:
+    """Return the order to leave, and the words for it: thousands may get the same at once."""
+    return Eviction(cause=cause, by=by), reason(ReasonCode.EVICTED, cause=cause.value)
 
 
 def _grace_shortened(state: JobState, fact: f.GraceShortened, at: datetime) -> Changes:

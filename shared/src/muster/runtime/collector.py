@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 
-YOUNG, MIDDLE, OLD = 50_000, 20, 50
+YOUNG, MIDDLE, OLD = 200_000, 5, 50
 
 
 def calm_collector() -> None:

@@ -14,7 +14,6 @@ from prometheus_client import Counter
 
 from muster.contracts import subjects
 from muster.contracts.events import (
-    Event,
     incident_event,
     job_event,
     node_event,
@@ -57,6 +56,7 @@ class Journal:
 
     def __init__(self, owner: Owner, log: EventLog, clock: Clock, ids: Ids) -> None:
         self.owner, self.log, self.clock, self._ids = owner, log, clock, ids
+        self._source = f"muster/{owner}"
 
     def new_id(self) -> str:
         """Return a fresh identifier, for a holder's name say."""
@@ -74,7 +74,16 @@ class Journal:
         at = self._now(before)  # one reading: a replay has only the event's time to evolve with
         after = evolve(state, fact, at, self.owner)
         key = subjects.job_key(after.tenant, after.job)
-        return Append(self._job_event(after, fact, before, at), _basis(before, key))
+        event = job_event(
+            after,
+            fact,
+            event_id=self._ids(),
+            source=self._source,
+            at=at,
+            traceparent=self._trace(after, before),
+            key=key,
+        )
+        return Append(event, _basis(before, key))
 
     def about_same_job(self, first: Append, fact: Fact) -> Append:
         """Build a second append for the job of `first`, for the same batch."""
@@ -88,18 +97,6 @@ class Journal:
             traceparent=first.event.traceparent,
         )
         return Append(event, None)
-
-    def _job_event(
-        self, after: JobState, fact: Fact, before: Recorded | None, at: datetime
-    ) -> Event:
-        return job_event(
-            after,
-            fact,
-            event_id=self._ids(),
-            source=self._source,
-            at=at,
-            traceparent=self._trace(after, before),
-        )
 
     def _trace(self, after: JobState, before: Recorded | None) -> str | None:
         """One job is one trace: what its first event began, every further one goes on."""
@@ -143,10 +140,6 @@ class Journal:
         at = self._now(before)
         event = incident_event(fact, event_id=self._ids(), source=self._source, at=at)
         return Append(event, _basis(before, subjects.incident_key(fact.incident.id)))
-
-    @property
-    def _source(self) -> str:
-        return f"muster/{self.owner}"
 
     def _now(self, before: Recorded | None) -> datetime:
         # a job's facts never run backwards, whatever the clock does
