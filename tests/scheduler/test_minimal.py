@@ -17,10 +17,11 @@ from muster.scheduler.core.minimal import NOTHING, Piece, Price, best_set, price
 from muster.scheduler.core.placement import Shortfall, how_for, place
 from muster.scheduler.core.plan import plan
 from muster.scheduler.core.policy import Policy
-from muster.scheduler.core.rights import may_evict
+from muster.scheduler.core.rank import level
 from muster.scheduler.core.rooms import Site, gathered
 from muster.scheduler.core.round import Round
-from muster.scheduler.core.victims import candidate, piece
+from muster.scheduler.core.stayers import stayer_of
+from muster.scheduler.core.victims import candidates, piece
 from tests.scheduler.worlds import (
     at,
     decide,
@@ -79,14 +80,19 @@ def every_subset(names: Sequence[str]) -> Iterable[tuple[str, ...]]:
 
 def price_by_hand(jobs: Sequence[JobState]) -> Price:
     listed = world([], jobs).holding
-    return price_of([piece(candidate(job, at(0), leaving=False)) for job in listed])
+    stayers = [stayer_of(job, Policy()) for job in listed]
+    return price_of([piece(one) for one in candidates(stayers, at(0))])
+
+
+def outranks(high: JobState, job: JobState) -> bool:
+    return not job.demand.guarantee and level(job) < level(high)
 
 
 def best_by_hand(
     nodes: Sequence[NodeState], jobs: Sequence[JobState], high: JobState
 ) -> Price | None:
     """Return the price of the best of all sets, None if even all of them are not enough."""
-    may_go = {job.job: job for job in jobs if may_evict(high, job)}
+    may_go = {job.job: job for job in jobs if outranks(high, job)}
     best: Price | None = None
     for names in every_subset(sorted(may_go)):
         price = price_by_hand([may_go[name] for name in names])
@@ -112,7 +118,7 @@ def test_the_best_of_all_sets_leaves(part: int) -> None:
         random = Random(seed)
         nodes = [node(f"n{i}", random.choice((2, 4, 8))) for i in range(random.randint(1, 5))]
         jobs, high = fill(random, nodes), wanted(random)
-        if sum(may_evict(high, job) for job in jobs) > 8 and seed % 8:
+        if sum(outranks(high, job) for job in jobs) > 8 and seed % 8:
             continue  # every eighth of the large ones: two to the twelfth sets each
         made = plan(world(nodes, [*jobs, high]), Policy(age_s=0))
         gone = [

@@ -67,9 +67,10 @@ def test_a_count_is_the_same_however_it_came_about(seed: int) -> None:
         job = dice.choice(jobs)
         if job in gone:
             gone.discard(job)
-            assert tally.needs(job) != afresh(board, names, asked, gone, parts=parts)
-            tally.give(job)
+            needed = tally.needs(job, board.nodes_of(job))
+            assert needed != afresh(board, names, asked, gone, parts=parts)
+            tally.give(job, board.nodes_of(job))
         else:
             gone.add(job)
-            tally.take(job)
+            tally.take(job, board.nodes_of(job))
         assert tally.enough == afresh(board, names, asked, gone, parts=parts)

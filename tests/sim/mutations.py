@@ -5,7 +5,7 @@ A mutation replaces one function, table or text by a wrong one, as a careless ch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -52,6 +52,7 @@ from muster.scheduler.core.amounts import NOTHING, Room, room
 from muster.scheduler.core.board import Board, Left
 from muster.scheduler.core.jobs import Waiter
 from muster.scheduler.core.snapshot import JobKey, Snapshot
+from muster.scheduler.core.stayers import Stayer
 from muster.scheduler.cycle.fold import Fold
 
 Patch = pytest.MonkeyPatch
@@ -174,21 +175,23 @@ def a_queue_times_out_without_a_round(patch: Patch) -> None:
 
 
 def a_guarantee_is_ignored(patch: Patch) -> None:
-    def may_evict(beneficiary: JobState, victim: JobState) -> bool:
-        return rank.level(victim) < rank.level(beneficiary)
+    def may_evict(own: rank.Level, victim: Stayer) -> bool:
+        return victim.level < own
 
-    def may_go(self: holders.Holders, key: JobKey, top: rank.Level) -> bool:
-        job = self.stayers.get(key)
-        return key in self.leavers if job is None else rank.level(job.state) <= top
+    def who_may_go(
+        self: holders.Holders, keys: Iterable[JobKey], top: rank.Level, leaving: Collection[JobKey]
+    ) -> frozenset[JobKey]:
+        stay = {key for key in keys if (one := self.stayers.get(key)) and one.level > top}
+        return frozenset(keys) - stay
 
     patch.setattr(rights, "may_evict", may_evict)
-    patch.setattr(holders.Holders, "may_go", may_go)
+    patch.setattr(holders.Holders, "who_may_go", who_may_go)
     patch.setattr(holders.Holders, "top_below", lambda self, own: (9, 99))
 
 
 def equals_evict_each_other(patch: Patch) -> None:
-    def may_evict(beneficiary: JobState, victim: JobState) -> bool:
-        return not victim.demand.guarantee and rank.level(victim) <= rank.level(beneficiary)
+    def may_evict(own: rank.Level, victim: Stayer) -> bool:
+        return not victim.guarantee and victim.level <= own
 
     patch.setattr(rights, "may_evict", may_evict)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import chain, combinations
 from typing import NamedTuple
 
@@ -43,6 +44,16 @@ class Claim:
 
     taken: Taken
     waits: frozenset[JobKey] = NOBODY
+
+
+def _claim(taken: Taken, waits: frozenset[JobKey]) -> Claim:
+    """Return a claim. Of those who wait for nobody and share no card, equals have the same one."""
+    return Claim(taken, waits) if waits or taken.slots else _plain(taken.amounts)
+
+
+@lru_cache(maxsize=4096)
+def _plain(amounts: Amounts) -> Claim:
+    return Claim(Taken(amounts))
 
 
 Claims = Mapping[JobKey, Claim]
@@ -131,7 +142,7 @@ class Board:
         self._nodes[job] = tuple(sorted(taken))
         for node in self._known(job):
             # replaced, never changed: forks share what they have not replaced
-            self._put(node, {**self._claims[node], job: Claim(taken[node], waits)})
+            self._put(node, {**self._claims[node], job: _claim(taken[node], waits)})
 
     def claim_later(
         self, job: JobKey, amounts: Mapping[str, Taken], waits: frozenset[JobKey]
@@ -144,7 +155,7 @@ class Board:
         self._nodes[job] = tuple(sorted(amounts))
         for node in self._known(job):
             here = waits.intersection(self._claims[node])
-            self._put(node, {**self._claims[node], job: Claim(amounts[node], here)})
+            self._put(node, {**self._claims[node], job: _claim(amounts[node], here)})
 
     def drop(self, job: JobKey) -> None:
         """Take a job's claims away."""
@@ -202,19 +213,20 @@ class Board:
 
     def _left(self, node: str, without: frozenset[JobKey]) -> Left:
         claims = self._claims[node]
-        if without and not without.isdisjoint(claims):
-            return self._freed_on(node, without)
+        # asks for the few that are here, not for all others
+        here = without.intersection(claims) if without else NOBODY
+        if here:
+            return self._freed_on(node, here, without)
         if node not in self._free:
             self._free[node] = self._after(node, claims, NOBODY)
         return self._free[node]
 
-    def _freed_on(self, node: str, without: frozenset[JobKey]) -> Left:
+    def _freed_on(self, node: str, gone: frozenset[JobKey], without: frozenset[JobKey]) -> Left:
         claims = self._claims[node]
         known = self._freed.setdefault(node, {})
-        gone = without.intersection(claims)  # asks for the few that are here, not for all others
-        for claim in claims.values():
-            if claim.waits:
-                gone |= claim.waits & without
+        if node in self._waited_on:
+            awaited = (claim.waits for claim in claims.values() if claim.waits)
+            gone = gone.union(*(waits & without for waits in awaited))
         if gone not in known:
             known[gone] = self._after(node, claims, gone)
         return known[gone]
@@ -281,6 +293,8 @@ def _use(claims: Iterable[Claim]) -> _Use:
 
 
 def _peak(claims: Claims, without: frozenset[JobKey]) -> _Use:
+    if without.issuperset(claims):
+        return _Use(NOTHING)
     staying = {job: claim for job, claim in claims.items() if job not in without}
     if not any(claim.waits for claim in staying.values()):
         return _use(staying.values())

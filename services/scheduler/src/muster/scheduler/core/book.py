@@ -205,6 +205,7 @@ class Register:
         self._lines: dict[LineKey, Order] = {}
         self._keys: dict[LineKey, LineKey] = {}
         self._holding: dict[JobKey, Listed] = {}
+        self._given = False
         self._dues = Order(_due)
         self._sleepers = Order(_wakes)
 
@@ -237,11 +238,17 @@ class Register:
 
     def hold(self, job: Listed) -> None:
         """Enter a job that holds something, or what it has become."""
-        self._holding[job.key] = job
+        self._own()[job.key] = job
 
     def let_go(self, key: JobKey) -> None:
         """Take a job out that holds nothing any more."""
-        self._holding.pop(key, None)
+        if key in self._holding:
+            del self._own()[key]
+
+    def _own(self) -> dict[JobKey, Listed]:
+        if self._given:
+            self._holding, self._given = self._holding.copy(), False
+        return self._holding
 
     def holds(self, key: JobKey) -> bool:
         """Tell whether a job holds something."""
@@ -252,6 +259,7 @@ class Register:
         return self._holding.values()
 
     def book(self) -> Book:
-        """Return how things stand."""
+        """Return how things stand. As long as nobody else holds anything, `holding` is the same."""
+        self._given = True
         lines = {key: Line(key, order.give()) for key, order in self._lines.items()}
-        return Book(lines, dict(self._holding), self._dues.give(), self._sleepers.give())
+        return Book(lines, self._holding, self._dues.give(), self._sleepers.give())

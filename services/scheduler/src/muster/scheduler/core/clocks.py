@@ -9,8 +9,9 @@ from muster.domain.state import DeadlineKind
 from muster.scheduler.core.leaving import hopeless_at
 from muster.scheduler.core.policy import Policy
 from muster.scheduler.core.rank import shield
-from muster.scheduler.core.rights import guards_end, protected_until
+from muster.scheduler.core.rights import guards_end
 from muster.scheduler.core.snapshot import JobKey, Listed, Snapshot, Waiter, is_hold
+from muster.scheduler.core.stayers import protected_until
 from muster.scheduler.core.verdicts import Plan, Waiting
 
 

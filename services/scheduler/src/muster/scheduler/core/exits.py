@@ -13,7 +13,7 @@ from muster.scheduler.core.leaving import Parting, seconds_left, worth_waiting
 from muster.scheduler.core.rank import Level, level
 from muster.scheduler.core.rights import Bid, Rights
 from muster.scheduler.core.snapshot import Snapshot
-from muster.scheduler.core.victims import Candidate, candidate
+from muster.scheduler.core.victims import Candidate, candidates, leaver
 
 
 class Exits:
@@ -48,13 +48,13 @@ class Exits:
     def touchable(self) -> list[Listed]:
         """Return the jobs that may be told to go, and those that are on paper only."""
         stayers = self._holders.stayers
-        return [job for key, job in stayers.items() if key not in self._spoken_for]
+        return [one.job for key, one in stayers.items() if key not in self._spoken_for]
 
     def who_leaves(self) -> list[Candidate]:
         """Return who leaves whatever happens."""
         for key, parting in self.leaving.items():
             if key not in self._leavers:
-                self._leavers[key] = candidate(parting.job, self._snapshot.now, leaving=True)
+                self._leavers[key] = leaver(parting.job)
         return list(self._leavers.values())
 
     def who_may_go(self, job: Listed, bid: Bid) -> list[Candidate]:
@@ -65,13 +65,13 @@ class Exits:
         known = self._victims.get(key)
         if known is None or rights.change:
             stayers = self._holders.stayers.values()
-            helpful = (one for one in stayers if rights.may_take(job, one, bid))
-            known = [candidate(other, self._snapshot.now, leaving=False) for other in helpful]
-            known.sort(key=lambda one: one.cost)
+            known = candidates(rights.whom(job, stayers, bid), self._snapshot.now)
             self.looks += len(stayers)
         # nobody becomes a victim in the course of a round, but some cease to be
-        self._victims[key] = [one for one in known if one.key not in self._spoken_for]
-        return self._victims[key]
+        if self._spoken_for:
+            known = [one for one in known if one.key not in self._spoken_for]
+        self._victims[key] = known
+        return known
 
     def when_gone(self, key: JobKey, job: Listed, bids: Iterable[Bid]) -> int | None:
         """Return within how many seconds a holder is gone if a job wants its room, or because it
@@ -80,6 +80,6 @@ class Exits:
             told = self.leaving.get(key) if key in self._holders.stayers else None
             return told.seconds if told else None
         other = self._holders.stayers.get(key)
-        if other is None or not any(self._rights.may_take(job, other, bid) for bid in bids):
+        if other is None or not any(self._rights.whom(job, (other,), bid) for bid in bids):
             return None
-        return other.state.demand.grace_s
+        return other.job.state.demand.grace_s

@@ -5,7 +5,7 @@ The one place where the doors of a line are decided. Knows the board; moves noth
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from muster.domain.demand import ResourceClass, StabilityLevel
 from muster.domain.nodes import NodeState
@@ -109,7 +109,7 @@ class Ground:
         told = self._snapshot.stability
         return outlook(told, level_of(state), risk, self._snapshot.now)
 
-    def at_best(self, state: JobState, top: Level, leaving: Container[JobKey]) -> Sites:
+    def at_best(self, state: JobState, top: Level, leaving: Collection[JobKey]) -> Sites:
         """Return the nodes as they would be if all were gone who leave or may be sent off, up to
         a level: more room than any search can find. leaving: told to in this round, among others.
         """
@@ -121,8 +121,7 @@ class Ground:
 
         def free(node: str) -> Room:
             there = self._board.claimants(node)
-            gone = frozenset(k for k in there if k in leaving or holders.may_go(k, top))
-            return self._board.free(node, gone)
+            return self._board.free(node, holders.who_may_go(there, top, leaving))
 
         key = "best", doors_of(state.demand, self._policy), avoided, blocked, top
         return self._selections.get(Wanted(key, opens, free, among=among(state.demand)))
@@ -133,9 +132,13 @@ class Ground:
         nothing = room(NOTHING)
         return {node: Kind(nothing, kinds[node].gpu_model) for node in nodes if node in kinds}
 
-    def without(self, sites: Sites, gone: frozenset[JobKey]) -> Moved:
-        """Return the nodes that would have another room if some jobs were gone."""
-        touched = {node for job in gone for node in self._board.nodes_of(job)}
+    def without(
+        self, sites: Sites, gone: frozenset[JobKey], touched: set[str] | None = None
+    ) -> Moved:
+        """Return the nodes that would have another room if some jobs were gone. touched: on which
+        they have something, where that is known."""
+        if touched is None:
+            touched = {node for job in gone for node in self._board.nodes_of(job)}
         self._looks += len(touched) + len(sites.every.names)
         kinds = sites.every.kinds
         return {

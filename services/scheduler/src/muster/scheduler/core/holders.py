@@ -6,7 +6,7 @@ Nothing here depends on the instant: a round asks about its own.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
 from typing import TypeVar
 
@@ -15,8 +15,9 @@ from muster.scheduler.core.jobs import JobKey, Listed
 from muster.scheduler.core.leaving import leaves_by
 from muster.scheduler.core.market import Asked, counted
 from muster.scheduler.core.policy import Policy
-from muster.scheduler.core.rank import Level, level
+from muster.scheduler.core.rank import Level
 from muster.scheduler.core.snapshot import is_hold
+from muster.scheduler.core.stayers import Stayer, stayer_of
 from muster.scheduler.core.upkeep import may_be_told_to_leave
 
 K = TypeVar("K")
@@ -38,7 +39,7 @@ class Holders:
         self.all: dict[JobKey, Listed] = {}
         self.holds: dict[JobKey, Listed] = {}
         self.leavers: dict[JobKey, Listed] = {}
-        self.stayers: dict[JobKey, Listed] = {}
+        self.stayers: dict[JobKey, Stayer] = {}
         self.workers: dict[Asked, int] = {}
         self._levels: dict[Level, int] = {}
         self._on: dict[str, dict[JobKey, None]] = {}
@@ -55,9 +56,9 @@ class Holders:
         if leaves_by(state) is not None:
             self.leavers[key] = job
         elif is_hold(state) or may_be_told_to_leave(state):
-            self.stayers[key] = job
-            if not state.demand.guarantee:
-                self._levels[level(state)] = self._levels.get(level(state), 0) + 1
+            stayer = self.stayers[key] = stayer_of(job, self._policy)
+            if not stayer.guarantee:
+                self._levels[stayer.level] = self._levels.get(stayer.level, 0) + 1
         for node in state.held:
             self._on.setdefault(node, {})[key] = None
         for wait in state.waits_for:
@@ -75,10 +76,11 @@ class Holders:
         state = job.state
         self.holds.pop(key, None)
         self.leavers.pop(key, None)
-        if self.stayers.pop(key, None) is not None and not state.demand.guarantee:
-            self._levels[level(state)] -= 1
-            if not self._levels[level(state)]:
-                del self._levels[level(state)]
+        stayer = self.stayers.pop(key, None)
+        if stayer is not None and not stayer.guarantee:
+            self._levels[stayer.level] -= 1
+            if not self._levels[stayer.level]:
+                del self._levels[stayer.level]
         for node in state.held:
             _drop(self._on, node, key)
         for wait in state.waits_for:
@@ -107,12 +109,23 @@ class Holders:
         under = (each for each in self._levels if own is None or each < own)
         return max(under, default=NOBODY)
 
-    def may_go(self, key: JobKey, top: Level) -> bool:
-        """Tell whether a job leaves, or might be sent off by somebody who may reach this level."""
-        job = self.stayers.get(key)
-        if job is None:
-            return key in self.leavers
-        return not job.state.demand.guarantee and level(job.state) <= top
+    def who_may_go(
+        self, keys: Iterable[JobKey], top: Level, leaving: Collection[JobKey]
+    ) -> frozenset[JobKey]:
+        """Return who of these leaves, or might be sent off by somebody who may reach this level.
+
+        leaving: who was told to in this round, among others.
+        """
+        stayers, leavers = self.stayers, self.leavers
+        return frozenset(
+            [
+                key
+                for key in keys
+                if ((one := stayers.get(key)) and one.level <= top and not one.guarantee)
+                or key in leavers
+                or key in leaving
+            ]
+        )
 
     def next_instant(self, now: datetime) -> datetime | None:
         """Return the first instant after now at which something about them changes by itself."""

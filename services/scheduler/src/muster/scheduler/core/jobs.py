@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from muster.domain.demand import Role
@@ -35,17 +35,18 @@ class Listed:
     """A job that is queued or holds something.
 
     seq: its last event. stay: the attempt with which its present stay on nodes began; a restart in
-    place raises the attempt without giving anything back.
+    place raises the attempt without giving anything back. key: the identity of the job, made once:
+    every index of those who hold something is built on it.
     """
 
     state: JobState
     seq: int
     stay: int
+    key: JobKey = field(init=False, compare=False, repr=False)
 
-    @property
-    def key(self) -> JobKey:
-        """Return the identity of the job."""
-        return key_of(self.state)
+    def __post_init__(self) -> None:
+        """Make the key."""
+        object.__setattr__(self, "key", key_of(self.state))
 
 
 def line_of(state: JobState, tenant: TenantView | None = None) -> LineKey:

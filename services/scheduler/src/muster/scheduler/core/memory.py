@@ -51,6 +51,7 @@ class Memory:
     def _begin(self, policy: Policy) -> None:
         self._policy = policy
         self._seen: tuple[NodeState, ...] = ()
+        self._held: Mapping[JobKey, Listed] = {}
         self.every: Mapping[str, NodeState] = {}
         self.nodes: dict[str, NodeState] = {}
         self.board = Board({})
@@ -107,7 +108,9 @@ class Memory:
     # --- holders -------------------------------------------------------------------------------
 
     def _recall_holders(self, holding: Mapping[JobKey, Listed]) -> None:
-        before = self.holders.all
+        if holding is self._held:
+            return
+        self._held, before = holding, self.holders.all
         changed = [key for key, job in holding.items() if before.get(key) is not job]
         gone = before.keys() - holding.keys()
         dependent = dict[JobKey, None]()

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from datetime import datetime, timedelta
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from muster.domain.demand import Demand
 from muster.domain.phases import Phase
@@ -24,12 +24,21 @@ from muster.scheduler.core.policy import Order, Policy
 Level = tuple[int, int]
 """(tier, priority): a job may only evict one of a lower level."""
 
+IDLE_TIER = 0
+
 Rank = tuple[bool, int, bool, datetime, int, str, str]
 
 
 def level(state: JobState) -> Level:
     """Return what decides about eviction. Idle jobs have no priority: the lowest."""
-    return state.demand.tier, state.demand.priority or 0
+    demand = state.demand
+    return _level(demand.tier, demand.priority or 0)
+
+
+@cache
+def _level(tier: int, priority: int) -> Level:
+    """Return the one pair of these two: there are a few hundred, and jobs by the thousand."""
+    return tier, priority
 
 
 def rank(state: JobState, policy: Policy, *, borrows: bool = False) -> Rank:
@@ -69,24 +78,24 @@ def shield(victim: Listed, policy: Policy) -> tuple[float, datetime] | None:
     return waited.total_seconds() / policy.age_s, placed + waited
 
 
-def shielded(victim: Listed, beneficiary: JobState, policy: Policy, now: datetime) -> bool:
-    """Tell whether a job that waited long keeps its place against a higher one of its tier."""
-    if beneficiary.demand.guarantee or beneficiary.demand.tier != victim.state.demand.tier:
-        return False
-    found = shield(victim, policy)
-    if found is None or now >= found[1]:
-        return False
-    return level(beneficiary)[1] < level(victim.state)[1] + found[0]
-
-
 def lost_work(state: JobState, now: datetime) -> float:
     """Return GPU seconds since the start of the attempt, or since its last checkpoint heard of."""
+    return work_until(now, lost_since(state), weight(state.demand))
+
+
+def lost_since(state: JobState) -> datetime | None:
+    """Return since when its work would be lost, None if it has none to lose."""
     since = state.started_at
     if state.phase is not Phase.RUNNING or since is None:
-        return 0.0
+        return None
     if state.progress is not None and state.progress.checkpointed_at is not None:
         since = max(since, state.progress.checkpointed_at)
-    return max(0.0, (now - since).total_seconds()) * weight(state.demand)
+    return since
+
+
+def work_until(now: datetime, since: datetime | None, gpus: float) -> float:
+    """Return the GPU seconds of so many GPUs since an instant."""
+    return max(0.0, (now - since).total_seconds()) * gpus if since is not None else 0.0
 
 
 def weight(demand: Demand) -> float:

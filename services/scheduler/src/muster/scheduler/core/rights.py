@@ -8,7 +8,6 @@ of the queue says the same (`rank`, `quota.Owners`), or rounds would undo each o
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -19,39 +18,29 @@ from muster.domain.phases import Phase
 from muster.domain.state import JobState
 from muster.scheduler.core.policy import Policy
 from muster.scheduler.core.quota import Ledger, Models, owns
-from muster.scheduler.core.rank import Level, level, shielded
-from muster.scheduler.core.snapshot import Eviction, JobKey, Listed, Snapshot, is_hold
+from muster.scheduler.core.rank import IDLE_TIER, Level, level
+from muster.scheduler.core.snapshot import Eviction, JobKey, Listed, Snapshot
+from muster.scheduler.core.stayers import Stayer
+from muster.scheduler.core.victims import Candidate
 
 MINUTE = timedelta(minutes=1)
 LIMITED = frozenset({EvictionCause.PRIORITY})
 """Causes that the limit of evictions counts: not what is owed, to a lender or to a cloud."""
 
-JITTER = 4
-"""A cool-down is longer by up to a fourth of it, by lot: so that not all are fair game at once."""
+
+def may_evict(own: Level, victim: Stayer) -> bool:
+    """Tell whether a job of a level outranks another one enough to take its nodes. Equals never
+    do, so idle jobs, which are of the lowest level, outrank nobody."""
+    return not victim.guarantee and victim.level < own
 
 
-def may_evict(beneficiary: JobState, victim: JobState) -> bool:
-    """Tell whether one job outranks another enough to take its nodes. Equals never do."""
-    if victim.demand.guarantee or beneficiary.demand.resource_class is ResourceClass.IDLE:
+def shielded(victim: Stayer, beneficiary: JobState, now: datetime) -> bool:
+    """Tell whether a job that waited long keeps its place against a higher one of its tier."""
+    found = victim.shield
+    if found is None or now >= found[1] or beneficiary.demand.guarantee:
         return False
-    return level(victim) < level(beneficiary)
-
-
-def protected_until(victim: JobState, policy: Policy) -> datetime | None:
-    """Return until when a running job is spared, None if it is not."""
-    if victim.phase is not Phase.RUNNING or victim.started_at is None:
-        return None
-    if victim.demand.resource_class is ResourceClass.IDLE:
-        return None
-    seconds = float(policy.min_run_s)
-    if victim.ledgers.requeues > 0:
-        seconds = max(seconds, policy.cool_down_s + _jitter(victim, policy.cool_down_s))
-    return victim.started_at + timedelta(seconds=seconds)
-
-
-def _jitter(victim: JobState, seconds: int) -> float:
-    digest = hashlib.blake2b(f"{victim.job}/{victim.attempt}".encode(), digest_size=2).digest()
-    return seconds * int.from_bytes(digest) / (65536 * JITTER)
+    tier, priority = level(beneficiary)
+    return tier == victim.level[0] and priority < victim.level[1] + found[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +79,16 @@ class History:
                 continue
             self._victims.setdefault(one.by, set()).add(one.victim[1])
         self._fell = frozenset(one.victim[1] for one in recent)
+        self._gained = frozenset(one.by for one in recent)
         self._below: dict[str, frozenset[str]] = {}
 
     def key(self, job: JobKey) -> Hashable:
         """Return what tells a job from its equals here: whether it has a past."""
         return job if job[1] in self._fell else None
+
+    def concerns(self, job: JobKey) -> bool:
+        """Tell whether a job was evicted of late, or others for it: else no circle can close."""
+        return job[1] in self._fell or job[1] in self._gained
 
     def evicted(self, by: JobKey, victim: JobKey) -> datetime | None:
         """Return when one job was last evicted for another one."""
@@ -175,20 +169,29 @@ class Rights:
         owner = self._ledger.active and owns(state)
         return None if owner or state.demand.guarantee else level(state)
 
-    def may_take(self, job: Listed, other: Listed, bid: Bid) -> bool:
-        """Tell whether a job may send off another one now."""
-        if not self._outranks(job, other, bid):
-            return False
-        spared = protected_until(other.state, self._policy)
-        if spared is not None and spared > self._now:
-            return False
-        return self._is_no_circle(job, other, bid)
+    def whom(self, job: Listed, others: Iterable[Stayer], bid: Bid) -> list[Stayer]:
+        """Return those whom a job may send off now."""
+        now, past = self._now, self._history.concerns(job.key)
+        return [
+            one
+            for one in self._outranked(job, others, bid)
+            if (one.spared_until is None or one.spared_until <= now)
+            and not (past and self._is_circle(job, one, bid))
+        ]
 
-    def _outranks(self, job: Listed, other: Listed, bid: Bid) -> bool:
-        mine, victim = job.state, other.state
+    def _outranked(self, job: Listed, others: Iterable[Stayer], bid: Bid) -> Iterable[Stayer]:
+        mine, own, now = job.state, level(job.state), self._now
+        if bid.owner or self._ledger.active:
+            return (one for one in others if self._outranks(mine, one, bid))
+        # without shares the levels say it all
+        lower = (one for one in others if may_evict(own, one))
+        return (one for one in lower if one.shield is None or not shielded(one, mine, now))
+
+    def _outranks(self, mine: JobState, other: Stayer, bid: Bid) -> bool:
+        victim = other.job.state
         if self.takes_back(mine, victim, bid):
             return True
-        if not may_evict(mine, victim) or shielded(other, mine, self._policy, self._now):
+        if not may_evict(level(mine), other) or shielded(other, mine, self._now):
             return False
         return bid.owner or not self._is_owner(mine, victim)
 
@@ -209,15 +212,15 @@ class Rights:
             return False
         return self._ledger.owns_what_it_has(victim)
 
-    def _is_no_circle(self, job: Listed, other: Listed, bid: Bid) -> bool:
+    def _is_circle(self, job: Listed, other: Stayer, bid: Bid) -> bool:
         if bid.owner and job.state.demand.guarantee:
-            return True
-        if self._history.would_turn(job.key, other.key):
             return False
-        if self._history.evicted(job.key, other.key) is None or is_hold(other.state):
+        if self._history.would_turn(job.key, other.key):
             return True
+        if self._history.evicted(job.key, other.key) is None or not other.runs:
+            return False
         # the same victim again only after it has run in between
-        return other.state.phase is not Phase.STARTING
+        return other.job.state.phase is Phase.STARTING
 
     # --- the limit -------------------------------------------------------------------------------
 
@@ -238,9 +241,15 @@ class Rights:
         """Count an eviction of this round."""
         self._spent += cause in LIMITED
 
-    def cause(self, mine: JobState, victim: JobState, bid: Bid) -> EvictionCause:
-        """Return why a job leaves for another one."""
-        if victim.demand.resource_class is ResourceClass.IDLE:
+    def causes(self, mine: JobState, victims: Iterable[Candidate], bid: Bid) -> list[EvictionCause]:
+        """Return why each leaves for another one.
+
+        All are found before the first one goes: who leaves does not borrow any more.
+        """
+        return [self._cause(mine, one, bid) for one in victims]
+
+    def _cause(self, mine: JobState, victim: Candidate, bid: Bid) -> EvictionCause:
+        if victim.level[0] == IDLE_TIER:
             return EvictionCause.IDLE_RECLAIM
-        back = self.takes_back(mine, victim, bid)
+        back = bid.owner and self.takes_back(mine, victim.job.state, bid)
         return EvictionCause.QUOTA_RECLAIM if back else EvictionCause.PRIORITY

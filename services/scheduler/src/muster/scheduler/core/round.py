@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import lru_cache
 
 from muster.domain.causes import EvictionCause
 from muster.domain.demand import LocalityMode, Role
@@ -20,6 +21,7 @@ from muster.domain.facts import (
     Unscheduled,
     Withdrawal,
 )
+from muster.domain.model import assembled
 from muster.domain.nodes import NodeState
 from muster.domain.state import JobState, Wait
 from muster.scheduler.core import waves
@@ -157,20 +159,21 @@ class Round:
         return True
 
     def _apply(self, job: Listed, fact: Fact) -> None:
+        if isinstance(fact, Unscheduled | Preempted):
+            self.ground.touch(self.board.nodes_of(job.key))
+            self._enter(job, fact)
+
+    def _enter(self, job: Listed, fact: Unscheduled | Preempted) -> None:
         match fact:
             case Unscheduled():
-                self.ground.touch(self.board.nodes_of(job.key))
                 self.board.drop(job.key)
                 self.ledger.drop(job.key)
                 self.stock.drop(job.key)
                 self.spot.drop(job.key)
                 self.exits.gone(job)
             case Preempted():
-                self.ground.touch(self.board.nodes_of(job.key))
                 self.exits.leaves(job, fact.grace_s)
                 self.ledger.leave(job.key)
-            case _:
-                pass
 
     # --- placing -------------------------------------------------------------------------------
 
@@ -179,7 +182,12 @@ class Round:
         return how_for(state.demand, self.taste, self.policy.levels)
 
     def _fit(
-        self, job: Listed, sites: Sites, gone: frozenset[JobKey] = NOBODY, bid: Bid = EVERYBODY
+        self,
+        job: Listed,
+        sites: Sites,
+        gone: frozenset[JobKey] = NOBODY,
+        bid: Bid = EVERYBODY,
+        touched: set[str] | None = None,
     ) -> Placed | Shortfall:
         """Place a gang on the models that its tenant may use, and on no more of each than that, as
         if some jobs were gone."""
@@ -193,7 +201,7 @@ class Round:
         roles = narrowed(state.demand.roles, models)
         if isinstance(roles, Role):
             return Shortfall(roles, 0, roles.replicas)
-        moved = self.ground.without(sites, gone) if gone else UNCHANGED
+        moved = self.ground.without(sites, gone, touched) if gone else UNCHANGED
         found = place(roles, sites, moved, how)
         while not isinstance(found, Shortfall) and (shut := self._shut_by(state, found, gone)):
             moved = {**moved, **self.ground.emptied(sites, shut)}
@@ -243,20 +251,17 @@ class Round:
         if distance is not None and best >= distance:
             return None
 
-        def fits(gone: frozenset[JobKey]) -> Placed | Shortfall:
-            placed = self._fit(job, sites, gone)
+        def fits(gone: frozenset[JobKey], touched: set[str]) -> Placed | Shortfall:
+            placed = self._fit(job, sites, gone, EVERYBODY, touched)
             if isinstance(placed, Shortfall) or self._distance(state, placed) <= best:
                 return placed
             role = state.demand.roles[0]
             return Shortfall(role, 0, role.replicas)
 
         leaving = self.exits.who_leaves() if found is None else []
-        useful = [one for one in leaving + idle if self._is_useful(job, one, sites)]
-        nodes_of, policy = self.board.nodes_of, self.policy
-        counted = self._counting(job, sites, exact=False)
-        return find_way(
-            useful, fits, nodes_of, policy.max_singles, None, policy.max_placements, counted
-        )
+        useful = self._useful(job, leaving + idle, sites)
+        policy, counted = self.policy, self._counting(job, sites, exact=False)
+        return find_way(useful, fits, policy.max_singles, None, policy.max_placements, counted)
 
     def _wishes(self, state: JobState) -> bool:
         """Tell whether a gang is kept together as far as it can be, and not in any case."""
@@ -353,8 +358,8 @@ class Round:
     def _go(self, job: Listed, way: Way, bid: Bid) -> Search:
         if way.has_victims and job.state.avoid:
             way = self._gentle_way(job) or way
-        evicted = [one.job.state for one in way.candidates if one.exit is Exit.EVICTED]
-        causes = [self.rights.cause(job.state, victim, bid) for victim in evicted]
+        evicted = [one for one in way.candidates if one.exit is Exit.EVICTED]
+        causes = self.rights.causes(job.state, evicted, bid)
         if waves.is_long(self, way):
             return waves.go(self, job, way, bid)
         if not self.rights.may_evict_so_many(causes):
@@ -385,18 +390,16 @@ class Round:
         dearest ones.
         """
 
-        def fits(gone: frozenset[JobKey]) -> Placed | Shortfall:
-            return self._fit(job, sites, gone, bid)
+        def fits(gone: frozenset[JobKey], touched: set[str]) -> Placed | Shortfall:
+            return self._fit(job, sites, gone, bid, touched)
 
         def lawful(gone: Sequence[Candidate]) -> bool:
             return not self._too_deep(job, gone, bid)
 
-        useful = [one for one in candidates if self._is_useful(job, one, sites)]
-        nodes_of, policy, counted = self.board.nodes_of, self.policy, self._counting(job, sites)
+        useful = self._useful(job, candidates, sites)
+        policy, counted = self.policy, self._counting(job, sites)
         for _ in range(LAWFUL_TRIES):
-            way = find_way(
-                useful, fits, nodes_of, policy.max_singles, lawful, policy.max_placements, counted
-            )
+            way = find_way(useful, fits, policy.max_singles, lawful, policy.max_placements, counted)
             deep = self._too_deep(job, way.candidates, bid) if way else ()
             if not deep:
                 return way
@@ -414,11 +417,17 @@ class Round:
         board = self.board
         return lambda: Tally(asked, rooms, board, part, exact=exact)
 
-    def _is_useful(self, job: Listed, one: Candidate, sites: Sites) -> bool:
-        """Tell whether the going of a job gives room on a node, or in the tenant's share."""
-        if not sites.every.kinds.keys().isdisjoint(self.board.nodes_of(one.key)):
-            return True
-        return one.key[0] == job.key[0] and self.ledger.is_booked(one.key)
+    def _useful(
+        self, job: Listed, candidates: Iterable[Candidate], sites: Sites
+    ) -> list[Candidate]:
+        """Return those whose going gives room on a node, or in the tenant's share."""
+        open_nodes = sites.every.kinds.keys()
+        return [
+            one
+            for one in candidates
+            if not open_nodes.isdisjoint(one.nodes)
+            or (one.key[0] == job.key[0] and self.ledger.is_booked(one.key))
+        ]
 
     def _too_deep(self, job: Listed, gone: Sequence[Candidate], bid: Bid) -> Sequence[JobKey]:
         if not self.ledger.active:
@@ -444,13 +453,10 @@ class Round:
     ) -> None:
         """Make a placement a decision. lenders: jobs whose kept room it may use meanwhile."""
         victims = [one for one in gone if one.exit is not Exit.LEAVES_ANYWAY]
-        # all causes are found before the first one goes: who leaves does not borrow any more
-        causes = [self.rights.cause(job.state, one.job.state, bid) for one in victims]
-        decisions = [
-            self.send_off(one, job, cause) for one, cause in zip(victims, causes, strict=True)
-        ]
+        causes = self.rights.causes(job.state, victims, bid)
+        decisions = self.send_off(victims, job, causes)
         leaving = self.exits.leaving
-        partings = [leaving[one.job.key] for one in gone if one.exit is not Exit.HOLD_TAKEN]
+        partings = [leaving[one.key] for one in gone if one.exit is not Exit.HOLD_TAKEN]
         waits = tuple(_wait(parting.job) for parting in partings)
         keys = frozenset(parting.job.key for parting in partings)
         cards = self.board.cards(placement.shares, keys | lenders)
@@ -469,17 +475,22 @@ class Round:
         self.ground.touch(placement)
         self.placed[job.key] = job.state
 
-    def send_off(self, one: Candidate, beneficiary: Listed, cause: EvictionCause) -> Decision:
-        """Let a victim leave, on the board and in the books; return what tells it to."""
-        state, by = one.job.state, beneficiary.state.job
-        fact: Fact
-        if one.exit is Exit.HOLD_TAKEN:
-            fact = Unscheduled(cause=Withdrawal.HOLD_TAKEN, by=by)
-        else:
-            fact = Preempted(cause=cause, by=by, grace_s=state.demand.grace_s)
-            self.rights.note(cause)
-        self._apply(one.job, fact)
-        return Decision(one.job.key, fact)
+    def send_off(
+        self, victims: Sequence[Candidate], beneficiary: Listed, causes: Sequence[EvictionCause]
+    ) -> list[Decision]:
+        """Let victims leave, on the board and in the books; return what tells them to."""
+        self.ground.touch(dict.fromkeys(node for one in victims for node in one.nodes))
+        by, told = beneficiary.state.job, list[Decision]()
+        for one, cause in zip(victims, causes, strict=True):
+            fact: Unscheduled | Preempted
+            if one.exit is Exit.HOLD_TAKEN:
+                fact = Unscheduled(cause=Withdrawal.HOLD_TAKEN, by=by)
+            else:
+                fact = _preempted(cause, by, one.job.state.demand.grace_s)
+                self.rights.note(cause)
+            self._enter(one.job, fact)
+            told.append(Decision(one.key, fact))
+        return told
 
 
 def _both(one: Models | None, other: Models | None) -> Models | None:
@@ -488,5 +499,12 @@ def _both(one: Models | None, other: Models | None) -> Models | None:
     return one & other
 
 
+@lru_cache(maxsize=256)
+def _preempted(cause: EvictionCause, by: str, grace_s: int) -> Preempted:
+    """Return the order to leave: thousands may get the same."""
+    return Preempted(cause=cause, by=by, grace_s=grace_s)
+
+
 def _wait(job: Listed) -> Wait:
-    return Wait(tenant=job.state.tenant, job=job.state.job, attempt=job.state.attempt)
+    tenant, name = job.key
+    return assembled(Wait, {"tenant": tenant, "job": name, "attempt": job.state.attempt})

@@ -8,10 +8,9 @@ nodes, not as the pool has.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterable, Sequence
 
-from muster.scheduler.core.amounts import Room
+from muster.scheduler.core.amounts import Amounts
 from muster.scheduler.core.board import Board, Claims
 from muster.scheduler.core.jobs import JobKey
 from muster.scheduler.core.placement import Asked
@@ -22,7 +21,7 @@ Part = Callable[[str], Hashable]
 
 
 class Tally:
-    """See the module. exact: enough for each role alone is enough."""
+    """See the module. rooms: as on the board. exact: enough for each role alone is enough."""
 
     def __init__(
         self,
@@ -36,13 +35,13 @@ class Tally:
         self._asked, self._rooms, self._board, self._part = asked, rooms, board, part
         self.exact = exact and len(asked) == 1
         self._wanted = tuple(each.role.replicas for each in asked)
-        self._counts: dict[Kind, tuple[int, ...]] = {}
+        self._stages: dict[Kind, _Stage] = {}
         self._nodes: dict[str, _Node] = {}
         self._awaited = board.awaited_from()
         self._totals: dict[Hashable, list[int]] = {}
         self._enough: set[Hashable] = set()
         for kind, names in rooms.names.items():
-            counts = self._count(kind)
+            counts = self._stage(kind).counts
             if any(counts):
                 self._begin(counts, names)
 
@@ -53,10 +52,11 @@ class Tally:
         for name in names:
             self._add(self._part(name), counts)
 
-    def _count(self, kind: Kind) -> tuple[int, ...]:
-        found = self._counts.get(kind)
+    def _stage(self, kind: Kind) -> _Stage:
+        found = self._stages.get(kind)
         if found is None:
-            found = self._counts[kind] = tuple(each.count(kind) for each in self._asked)
+            counts = tuple(each.count(kind) for each in self._asked)
+            found = self._stages[kind] = _Stage(kind, counts)
         return found
 
     def _add(self, part: Hashable, counts: Sequence[int]) -> None:
@@ -75,43 +75,44 @@ class Tally:
         """Tell whether there may be enough room; if it is exact, whether there is."""
         return bool(self._enough)
 
-    def take(self, job: JobKey) -> None:
-        """Count as if a job were gone."""
-        for node in self._concerned(job):
+    def take(self, job: JobKey, nodes: Sequence[str]) -> None:
+        """Count as if a job were gone. nodes: on which it has something."""
+        for node in self._concerned(job, nodes):
             there = self._nodes.get(node) or self._look_at(node)
             if there is not None:
-                there.free = self._freed(node, there, job)
-                there.gone.add(job)
-                self._recount(node, there)
+                after = self._freed(node, there, job)
+                there.gone += 1
+                self._become(node, there, after)
 
-    def give(self, job: JobKey) -> None:
+    def give(self, job: JobKey, nodes: Sequence[str]) -> None:
         """Count a job as there again."""
-        for node in self._concerned(job):
+        for node in self._concerned(job, nodes):
             there = self._nodes.get(node)
             if there is not None:
-                there.free = self._filled(node, there, job)
-                there.gone.discard(job)
-                self._recount(node, there)
+                after = self._filled(node, there, job)
+                there.gone -= 1
+                there.who.discard(job)
+                self._become(node, there, after)
 
-    def needs(self, job: JobKey) -> bool:
+    def needs(self, job: JobKey, nodes: Sequence[str]) -> bool:
         """Tell whether there is not enough without the room of a job that was taken away."""
         lost: dict[Hashable, list[int]] = {}
-        for node in self._concerned(job):
+        for node in self._concerned(job, nodes):
             there = self._nodes.get(node)
-            if there is not None:
-                last = len(there.gone) == 1
-                kind = there.kind if last else there.with_room(self._filled(node, there, job))
+            if there is None:
+                continue
+            before, after = there.stage.counts, self._filled(node, there, job).counts
+            if before != after:
                 less = lost.setdefault(self._domain(node), [0] * len(self._wanted))
-                for index, after in enumerate(self._count(kind)):
-                    less[index] += there.counts[index] - after
+                for index, count in enumerate(after):
+                    less[index] += before[index] - count
         return not any(
             part not in lost or self._holds_without(part, lost[part]) for part in self._enough
         )
 
-    def _concerned(self, job: JobKey) -> Sequence[str]:
+    def _concerned(self, job: JobKey, own: Sequence[str]) -> Sequence[str]:
         """Return the nodes on which it matters that a job is gone."""
-        own = self._board.nodes_of(job)
-        also = self._awaited.get(job)
+        also = self._awaited.get(job) if self._awaited else None
         return tuple(dict.fromkeys((*own, *also))) if also else own
 
     def _holds_without(self, part: Hashable, lost: Sequence[int]) -> bool:
@@ -122,43 +123,68 @@ class Tally:
         kind = self._rooms.kinds.get(node)
         if kind is None:
             return None
-        there = _Node(kind, self._count(kind), self._board.apart(node), self._board.free(node))
-        self._nodes[node] = there
+        there = self._nodes[node] = _Node(self._stage(kind), self._board.apart(node))
         return there
 
-    def _freed(self, node: str, there: _Node, job: JobKey) -> Room:
-        if there.apart is not None:
-            return there.free.less(there.apart[job].taken.amounts, -1)
-        return self._board.free(node, frozenset(there.gone | {job}))
+    def _freed(self, node: str, there: _Node, job: JobKey) -> _Stage:
+        if there.apart is None:
+            there.who.add(job)
+            return self._afresh(node, there, there.who)
+        amounts = there.apart[job].taken.amounts
+        stage = there.stage
+        found = stage.freed.get(amounts)
+        if found is None:
+            found = stage.freed[amounts] = self._after(stage, amounts, -1)
+        return found
 
-    def _filled(self, node: str, there: _Node, job: JobKey) -> Room:
-        if there.apart is not None:
-            return there.free.less(there.apart[job].taken.amounts)
-        return self._board.free(node, frozenset(there.gone - {job}))
+    def _filled(self, node: str, there: _Node, job: JobKey) -> _Stage:
+        if there.gone == 1:
+            return there.first
+        if there.apart is None:
+            return self._afresh(node, there, there.who - {job})
+        amounts = there.apart[job].taken.amounts
+        stage = there.stage
+        found = stage.filled.get(amounts)
+        if found is None:
+            found = stage.filled[amounts] = self._after(stage, amounts, 1)
+        return found
 
-    def _recount(self, node: str, there: _Node) -> None:
-        after = self._count(there.with_room(there.free) if there.gone else there.kind)
-        before = there.counts
-        if after != before:
-            there.counts = after
-            self._add(
-                self._domain(node), [new - old for new, old in zip(after, before, strict=True)]
-            )
+    def _afresh(self, node: str, there: _Node, gone: Iterable[JobKey]) -> _Stage:
+        free = self._board.free(node, frozenset(gone))
+        return self._stage(Kind(free, there.first.kind.gpu_model))
+
+    def _after(self, stage: _Stage, amounts: Amounts, times: int) -> _Stage:
+        return self._stage(Kind(stage.kind.free.less(amounts, times), stage.kind.gpu_model))
+
+    def _become(self, node: str, there: _Node, after: _Stage) -> None:
+        old, new = there.stage.counts, after.counts
+        there.stage = after
+        if old != new:
+            self._add(self._domain(node), [n - o for n, o in zip(new, old, strict=True)])
 
     def _domain(self, node: str) -> Hashable:
         return self._part(node) if self._part is not None else None
 
 
-@dataclass(slots=True)
+class _Stage:
+    """A kind of node, with how many workers of each role it holds. freed, filled: what it becomes
+    when so much is taken away, or given back: looked up, as few are different."""
+
+    __slots__ = ("counts", "filled", "freed", "kind")
+
+    def __init__(self, kind: Kind, counts: tuple[int, ...]) -> None:
+        self.kind, self.counts = kind, counts
+        self.freed: dict[Amounts, _Stage] = {}
+        self.filled: dict[Amounts, _Stage] = {}
+
+
 class _Node:
-    """A node that somebody was taken from. apart: its claims, where each counts for itself."""
+    """A node that somebody was taken from: gone = how many. apart: its claims, where each counts
+    for itself; elsewhere, who is gone."""
 
-    kind: Kind
-    counts: tuple[int, ...]
-    apart: Claims | None
-    free: Room
-    gone: set[JobKey] = field(default_factory=set)
+    __slots__ = ("apart", "first", "gone", "stage", "who")
 
-    def with_room(self, free: Room) -> Kind:
-        """Return its kind with another room."""
-        return Kind(free, self.kind.gpu_model)
+    def __init__(self, first: _Stage, apart: Claims | None) -> None:
+        self.first = self.stage = first
+        self.apart, self.gone = apart, 0
+        self.who = set[JobKey]()

@@ -7,23 +7,21 @@ work; as many as are needed, less those that are not, or one that is enough alon
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, IntEnum, auto
-from functools import lru_cache
+from typing import NamedTuple
 
 from muster.scheduler.core.minimal import Piece, best_set, price_of
 from muster.scheduler.core.placement import Placed, Shortfall
-from muster.scheduler.core.rank import Level, level, lost_work, lot
-from muster.scheduler.core.snapshot import JobKey, Listed, is_hold
+from muster.scheduler.core.rank import Level, lot, work_until
+from muster.scheduler.core.snapshot import JobKey, Listed
+from muster.scheduler.core.stayers import Stayer, nodes_of
 from muster.scheduler.core.tally import Tally
 
-Fits = Callable[[frozenset[JobKey]], Placed | Shortfall]
-"""Place the gang as if these jobs were gone."""
-
-NodesOf = Callable[[JobKey], Sequence[str]]
-"""The nodes on which a candidate has something."""
+Fits = Callable[[frozenset[JobKey], set[str]], Placed | Shortfall]
+"""Place the gang as if these jobs were gone, who have something on these nodes."""
 
 LOWEST: Level = (-1, -1)
 
@@ -50,26 +48,43 @@ class Exit(IntEnum):
     EVICTED = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+Cost = tuple[Level, Exit, float, str]
+"""Level, way out, work that is lost, the lot."""
+
+
+class Candidate(NamedTuple):
     """A job whose going would give room; `cost` orders candidates, cheapest first."""
 
     job: Listed
     exit: Exit
     level: Level
-    cost: tuple[Level, Exit, float, str]
+    cost: Cost
     key: JobKey
+    nodes: tuple[str, ...]
 
 
-def candidate(job: Listed, now: datetime, *, leaving: bool) -> Candidate:
-    """Say what the going of a job costs."""
-    state = job.state
-    if leaving:
-        how, height, work = Exit.LEAVES_ANYWAY, LOWEST, 0.0
-    else:
-        how = Exit.HOLD_TAKEN if is_hold(state) else Exit.EVICTED
-        height, work = level(state), lost_work(state, now)
-    return Candidate(job, how, height, (height, how, work, lot(state)), job.key)
+def leaver(job: Listed) -> Candidate:
+    """Return somebody who leaves anyway: that costs nothing."""
+    cost = LOWEST, Exit.LEAVES_ANYWAY, 0.0, lot(job.state)
+    return Candidate(job, Exit.LEAVES_ANYWAY, LOWEST, cost, job.key, nodes_of(job.state))
+
+
+def candidates(stayers: Sequence[Stayer], now: datetime) -> list[Candidate]:
+    """Return some as candidates, cheapest first.
+
+    Made in the order in which a search goes through them, so that it goes through memory in order.
+    """
+    costs = [_cost(one, now) for one in stayers]
+    order = sorted(range(len(costs)), key=costs.__getitem__)
+    return [
+        Candidate(one.job, cost[1], one.level, cost, one.key, one.nodes)
+        for one, cost in ((stayers[index], costs[index]) for index in order)
+    ]
+
+
+def _cost(one: Stayer, now: datetime) -> Cost:
+    how = Exit.EVICTED if one.runs else Exit.HOLD_TAKEN
+    return one.level, how, work_until(now, one.since, one.weight), one.lot
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +115,6 @@ PLACED = 8
 def find_way(
     candidates: Sequence[Candidate],
     fits: Fits,
-    nodes_of: NodesOf,
     singles: int,
     lawful: Lawful | None = None,
     tries: int = TRIES,
@@ -111,20 +125,19 @@ def find_way(
     None if not even all of them are enough. A way of many candidates may be unlawful. counted: how
     to count instead of placing, where that will do; what is found is placed in the end.
     """
-    fits = lru_cache(maxsize=PLACED)(fits)
     order = sorted(candidates, key=lambda one: one.cost)
     victims = [one for one in order if one.exit is not Exit.LEAVES_ANYWAY]
     many = len(victims) > EXACT
-    search = _Search(fits, nodes_of, counted if many else None)
-    needed = _shortest_prefix(order, search) if order else None
-    if needed is None:
+    search = _Search(fits, counted if many else None)
+    prefix = _shortest_prefix(order, search) if order else None
+    if prefix is None:
         return None
-    enough: Sequence[Candidate] = search.trimmed(order[:needed])
+    enough: Sequence[Candidate] = search.trimmed(prefix)
     if not many:
         enough = _best(order, enough, search, lawful, tries) or enough
     elif sum(one.exit is Exit.EVICTED for one in enough) > 1:
         enough = _single(order, enough, search, singles) or enough
-    placement = fits(_keys(enough))
+    placement = search.fit(enough)
     if isinstance(placement, Shortfall):
         return None
     return Way(placement, tuple(search.concerned(enough, placement)))
@@ -150,7 +163,7 @@ def _best(
 
     def enough(keys: frozenset[JobKey]) -> bool:
         chosen = [one for one in victims if one.key in keys]
-        if isinstance(search.fits(_keys([*leaving, *chosen])), Shortfall):
+        if not search.is_enough([*leaving, *chosen]):
             return False
         return lawful is None or lawful(chosen)
 
@@ -161,67 +174,89 @@ def _best(
     return search.trimmed([*leaving, *(one for one in victims if one.key in keys)])
 
 
-def _keys(candidates: Sequence[Candidate]) -> frozenset[JobKey]:
-    return frozenset(one.key for one in candidates)
-
-
-def _shortest_prefix(order: Sequence[Candidate], search: _Search) -> int | None:
-    """Return how many of the first are enough, None if not even all of them are.
+def _shortest_prefix(order: Sequence[Candidate], search: _Search) -> Sequence[Candidate] | None:
+    """Return as many of the first as are enough, None if not even all of them are.
 
     Who leaves anyway is tried together; then a few, as mostly a few will do, and ever more. Where
     there is a count, at least as many as it says.
     """
-    fits, step = search.fits, 1
+    step = 1
     low, high = 0, sum(one.exit is Exit.LEAVES_ANYWAY for one in order) or 1
     if search.counted is not None:
         least = _counted_prefix(order, search.counted())
         if least is None:
             return None
         low, high = least - 1, least
-    while isinstance(fits(_keys(order[:high])), Shortfall):
+    enough = order[:high]
+    while not search.is_enough(enough):
         if high >= len(order):
             return None
         low, high, step = high, min(high + step, len(order)), step * 2
+        enough = order[:high]
     while low + 1 < high:
         middle = (low + high) // 2
-        if isinstance(fits(_keys(order[:middle])), Shortfall):
-            low = middle
+        if search.is_enough(order[:middle]):
+            high, enough = middle, order[:middle]
         else:
-            high = middle
-    return high
+            low = middle
+    return enough
 
 
 def _counted_prefix(order: Sequence[Candidate], tally: Tally) -> int | None:
     """Return how many of the first there must be at least, None if not even all may be enough."""
     for count, one in enumerate(order, start=1):
-        tally.take(one.key)
+        tally.take(one.key, one.nodes)
         if tally.enough:
             return count
     return None
 
 
-@dataclass(frozen=True, slots=True)
 class _Search:
-    fits: Fits
-    nodes_of: NodesOf
-    counted: Callable[[], Tally] | None = None
+    """The questions of one search. Lists that were asked about are never changed."""
+
+    def __init__(self, fits: Fits, counted: Callable[[], Tally] | None = None) -> None:
+        self.counted = counted
+        self._fits = fits
+        self._known: dict[frozenset[JobKey], Placed | Shortfall] = {}
+        self._last: Sequence[Candidate] | None = None
+        self._found: Placed | Shortfall | None = None
+
+    def fit(self, gone: Sequence[Candidate]) -> Placed | Shortfall:
+        """Place the gang as if these were gone. The same list is mostly asked about again."""
+        if self._found is None or gone is not self._last:
+            self._last, self._found = gone, self._placed(gone)
+        return self._found
+
+    def _placed(self, gone: Sequence[Candidate]) -> Placed | Shortfall:
+        keys = frozenset([one.key for one in gone])
+        if keys not in self._known:
+            while len(self._known) >= PLACED:
+                del self._known[next(iter(self._known))]
+            self._known[keys] = self._fits(keys, {node for one in gone for node in one.nodes})
+        return self._known[keys]
+
+    def is_enough(self, gone: Sequence[Candidate]) -> bool:
+        """Tell whether there is a place for the gang then."""
+        return not isinstance(self.fit(gone), Shortfall)
 
     def touching(self, some: Sequence[Candidate], placement: Placed) -> list[Candidate]:
         """Return those that have something on a node of the placement."""
         used = set(placement)
-        return [one for one in some if not used.isdisjoint(self.nodes_of(one.key))]
+        return [one for one in some if not used.isdisjoint(one.nodes)]
 
     def concerned(self, some: Sequence[Candidate], placement: Placed) -> Sequence[Candidate]:
         """Return those of whom the placement has something: room on its nodes, or in a share."""
         touching = self.touching(some, placement)
-        return some if isinstance(self.fits(_keys(touching)), Shortfall) else touching
+        if len(touching) == len(some):
+            return some
+        return touching if self.is_enough(touching) else some
 
     def trimmed(self, enough: Sequence[Candidate]) -> list[Candidate]:
         """Give back whom it does not need, the dearest first."""
-        placement = self.fits(_keys(enough))
+        placement = self.fit(enough)
         assert not isinstance(placement, Shortfall)
         kept = self.touching(enough, placement)
-        if isinstance(self.fits(_keys(kept)), Shortfall):
+        if not self.is_enough(kept):
             kept = list(enough)  # fewer nodes: roles may get in each other's way
         if self.counted is not None:
             return self._trimmed_by_count(kept, self.counted())
@@ -230,30 +265,30 @@ class _Search:
     def _without_needless(self, kept: list[Candidate]) -> list[Candidate]:
         for one in reversed(kept.copy()):
             rest = [other for other in kept if other is not one]
-            if not isinstance(self.fits(_keys(rest)), Shortfall):
+            if self.is_enough(rest):
                 kept = rest
         return kept
 
     def _trimmed_by_count(self, kept: list[Candidate], tally: Tally) -> list[Candidate]:
         """Place anew only where the count leaves it open whether somebody is needed."""
-        gone = {one.key: one for one in kept}
-        for key in gone:
-            tally.take(key)
-        for one in reversed(kept):
-            if tally.needs(one.key):
+        for one in kept:
+            tally.take(one.key, one.nodes)
+        gone = dict.fromkeys(range(len(kept)))
+        for number in reversed(range(len(kept))):
+            one = kept[number]
+            if tally.needs(one.key, one.nodes):
                 continue
-            del gone[one.key]
-            if tally.exact or self._fit_without(gone):
-                tally.give(one.key)
+            del gone[number]
+            if tally.exact or self.is_enough([kept[each] for each in gone]):
+                tally.give(one.key, one.nodes)
             else:
-                gone[one.key] = one
-        found = [one for one in kept if one.key in gone]
-        if tally.exact and not self._fit_without(gone):
+                gone[number] = None
+        if len(gone) == len(kept):
+            return kept
+        found = [kept[number] for number in sorted(gone)]
+        if tally.exact and not self.is_enough(found):
             return self._without_needless(kept)
         return found
-
-    def _fit_without(self, gone: Collection[JobKey]) -> bool:
-        return not isinstance(self.fits(frozenset(gone)), Shortfall)
 
 
 def _single(
@@ -266,9 +301,9 @@ def _single(
     tally = search.counted() if search.counted is not None else None
     if tally is not None:
         for one in leaving:
-            tally.take(one.key)
+            tally.take(one.key, one.nodes)
     for one in victims[:singles]:
-        if _may_do(one, tally) and not isinstance(search.fits(_keys([*leaving, one])), Shortfall):
+        if _may_do(one, tally) and search.is_enough([*leaving, one]):
             return search.trimmed([*leaving, one])
     return None
 
@@ -277,7 +312,7 @@ def _may_do(one: Candidate, tally: Tally | None) -> bool:
     """Tell whether one victim may be enough, as far as can be counted."""
     if tally is None:
         return True
-    tally.take(one.key)
+    tally.take(one.key, one.nodes)
     found = tally.enough
-    tally.give(one.key)
+    tally.give(one.key, one.nodes)
     return found

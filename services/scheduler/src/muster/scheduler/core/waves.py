@@ -45,13 +45,12 @@ def go(made: Round, job: Listed, way: Way, bid: Bid) -> Search:
     if not keep(made, job, way):
         return Search.CUT
     victims = _wave(made, way, made.policy.max_decisions - made.size)
-    # all causes are found before the first one goes: who leaves does not borrow any more
-    causes = [made.rights.cause(job.state, one.job.state, bid) for one in victims]
+    causes = made.rights.causes(job.state, victims, bid)
     told = zip(victims, causes, strict=True)
     if not made.rights.may_evict_so_many(c for one, c in told if one.exit is Exit.EVICTED):
         return Search.LIMITED
-    for one, cause in zip(victims, causes, strict=True):
-        made.decide(made.send_off(one, job, cause))
+    for decision in made.send_off(victims, job, causes):
+        made.decide(decision)
     return Search.BEGUN
 
 
@@ -75,6 +74,6 @@ def _by_node(made: Round, way: Way) -> Sequence[Sequence[Candidate]]:
     on: dict[str, list[Candidate]] = {node: [] for node in sorted(way.placement)}
     for one in way.candidates:
         if one.exit is not Exit.LEAVES_ANYWAY:
-            for node in made.board.nodes_of(one.key):
+            for node in one.nodes:
                 on.setdefault(node, []).append(one)
     return list(on.values())
