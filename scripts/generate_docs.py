@@ -46,6 +46,9 @@ from muster.domain.waiting import HelpKind, Tier
 from muster.domain.waiting_words import WORDS
 from muster.domain.whatif import FORMS
 from muster.executor.settings import ExecutorSettings
+from muster.fault_tolerance.core.rules import Role
+from muster.fault_tolerance.core.rules import Rule as FailureRule
+from muster.fault_tolerance.rulebook import VERSION, shipped
 from muster.fault_tolerance.settings import FaultToleranceSettings
 from muster.gateway.settings import GatewaySettings
 from muster.notifier.settings import NotifierSettings
@@ -360,6 +363,38 @@ def rules() -> str:
     )
 
 
+def failure_rules() -> str:
+    book = shipped()
+    blocks: list[str] = []
+    for group in sorted({rule.group for rule in book.rules}):
+        rows = [_failure_rule(rule) for rule in book.rules if rule.group == group]
+        titles = ("rule", "reads", "what", "含义", "blame", "action", "advice", "建议")
+        blocks += [f"## {group}", _table(titles, rows)]
+    return _page(
+        "Rules of failures",
+        f"The {len(book.rules)} rules that come with Muster, version {VERSION}. "
+        "[How to write your own](../failure-rules.md). A rule reads the end of a log, lines of a "
+        "kernel, or what the cluster says of a worker or node; a role other than root is named.",
+        *blocks,
+    )
+
+
+def _failure_rule(rule: FailureRule) -> tuple[str, ...]:
+    role = "" if rule.role is Role.ROOT else f", {rule.role}"
+    stages = f", in {'/'.join(sorted(rule.stages))}" if rule.stages else ""
+    field = f" (`{rule.advice.field}`)" if rule.advice and rule.advice.field else ""
+    return (
+        f"`{rule.id}`" + (" in shadow" if rule.shadow else ""),
+        f"{rule.scope}{role}{stages}",
+        rule.what.en,
+        rule.what.zh,
+        rule.blame,
+        rule.action,
+        rule.advice.en + field if rule.advice else "-",
+        rule.advice.zh if rule.advice else "-",
+    )
+
+
 def settings() -> str:
     blocks: list[str] = []
     for model in _settings_models():
@@ -463,6 +498,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "reasons.md": reasons,
     "waiting.md": waiting,
     "rules.md": rules,
+    "failure_rules.md": failure_rules,
     "settings.md": settings,
     "commands.md": commands,
     "invariants.md": invariants,

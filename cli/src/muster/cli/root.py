@@ -38,6 +38,7 @@ PANELS: dict[str, tuple[str, ...]] = {
         "fragments",
         "parked",
         "doctor",
+        "diagnose",
         "snapshot",
         "provision",
         "simulate",

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from muster.cli.catalogue.demo import DEMO
+from muster.cli.catalogue.diagnose import DIAGNOSE
 from muster.cli.catalogue.doctor import DOCTOR
 from muster.cli.catalogue.errors import ERRORS
 from muster.cli.catalogue.files import FILES
@@ -29,6 +30,7 @@ _PARTS: tuple[Mapping[str, tuple[str, str]], ...] = (
     PLAN,
     FILES,
     DOCTOR,
+    DIAGNOSE,
     DEMO,
     SIMULATION,
     REPLAY,

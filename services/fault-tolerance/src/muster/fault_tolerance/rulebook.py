@@ -63,7 +63,9 @@ def with_site(folder: Path) -> Rulebook:
     reading = _checked(texts.files)
     unknown = reading.off - _shipped().keys()
     if unknown:
-        raise InvalidRules(Fault("off", str(folder), name, "off") for name in sorted(unknown))
+        raise InvalidRules(
+            Fault("disabled", str(folder), name, "disabled") for name in sorted(unknown)
+        )
     version = f"{VERSION}+{_shipped_texts().digest()}.{texts.digest()}"
     return ruleset.book(_shipped(), reading, version)
 
@@ -143,8 +145,8 @@ def _parsed(name: str, text: str) -> Source:
 @cache
 def _shipped_texts() -> _Texts:
     folder = files("muster.fault_tolerance") / "rules"
-    found = (item for item in folder.iterdir() if item.name.endswith(".yaml"))
-    return _Texts({item.name: item.read_text(encoding="utf-8") for item in found})
+    found = {item.name: item for item in folder.iterdir() if item.name.endswith(".yaml")}
+    return _Texts({name: found[name].read_text(encoding="utf-8") for name in sorted(found)})
 
 
 @cache

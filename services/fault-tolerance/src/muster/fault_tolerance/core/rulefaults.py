@@ -9,7 +9,7 @@ FAULTS: dict[str, tuple[str, str]] = {
         "cannot be read ({detail}): write YAML in UTF-8",
         "无法读取（{detail}）：请使用 UTF-8 编码的 YAML",
     ),
-    "off": (
+    "disabled": (
         "switches off a rule that is not shipped: name one of `muster diagnose --rules`",
         "关闭的规则并不存在：请使用 `muster diagnose --rules` 列出的标识",
     ),

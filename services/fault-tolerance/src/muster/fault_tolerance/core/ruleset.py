@@ -19,7 +19,7 @@ FIELDS = (
     "id", "scope", "role", "blame", "kind", "action", "what", "pattern", "flags",
     "literals", "unless",
     "codes", "stages", "exit_codes", "weak", "shadow", "examples", "near_misses", "advice",
-    "note", "off",
+    "note", "disabled",
 )  # fmt: skip
 _KINDS = {
     Action.STOP: Kind.DETERMINISTIC,
@@ -42,7 +42,7 @@ class Source:
 
 @dataclass(slots=True)
 class Reading:
-    """What came out of the files. off: rules that a file switches off by their id."""
+    """What came out of the files. off: ids of rules that a file disables."""
 
     rules: dict[str, Rule] = field(default_factory=dict)
     off: set[str] = field(default_factory=set)
@@ -58,7 +58,7 @@ def read(sources: Iterable[Source]) -> Reading:
 
 
 def book(shipped: Mapping[str, Rule], site: Reading, version: str) -> Rulebook:
-    """Put a site's rules over the shipped ones: the same id replaces, `off` takes away."""
+    """Put a site's rules over the shipped ones: the same id replaces, `disabled` takes away."""
     merged = {**shipped, **site.rules}
     return Rulebook(version, tuple(r for name, r in merged.items() if name not in site.off))
 
@@ -86,7 +86,7 @@ def _add(entry: Entry, group: str, reading: Reading) -> None:
     entry.named()
     if entry.rule in reading.rules or entry.rule in reading.off:
         entry.fault("double", "id")
-    elif entry.flag("off"):
+    elif entry.flag("disabled"):
         reading.off.add(entry.rule)
         return
     made = _made(entry, group)
