@@ -57,7 +57,7 @@ docs: dev  ## generate the reference pages
 	@$(BIN)/python scripts/generate_docs.py $(ARGS)
 	@$(BIN)/python scripts/nats_permissions.py $(ARGS)
 
-bench-%: dev  ## run one benchmark, such as bench-log
+bench-%: dev  ## run one benchmark, such as bench-log or bench-diagnose
 	@$(BIN)/python benchmarks/$(subst -,_,$*).py $(ARGS)
 
 bench-queue: dev  # not queue.py: a script of that name would hide the standard library's module
