@@ -86,7 +86,8 @@ def test_signals_that_nobody_has_count_for_nothing() -> None:
 
 
 def test_a_job_that_never_tells_steps_needs_two_others() -> None:
-    quiet = Attempt().go(1800, **IDLE)
+    quiet = Attempt().go(3000, **IDLE)
+    assert quiet.reading.silent_s > quiet.reading.limit_s
     assert not quiet.reading.proven
     assert not quiet.hangs
     both = Attempt().go(1800, **IDLE, **ASLEEP)

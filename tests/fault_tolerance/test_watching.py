@@ -12,7 +12,9 @@ from muster.domain import nodes as n
 from muster.domain.diagnosis import TEXT
 from muster.domain.edges import Owner
 from muster.domain.evidence import JobSignals
+from muster.domain.incidents import IncidentKind
 from muster.domain.phases import Phase
+from muster.fault_tolerance.core.attributed import SWITCH
 from muster.fault_tolerance.core.hang_lines import LINES
 from muster.fault_tolerance.settings import FaultToleranceSettings
 from tests.support.silence import signals, worker
@@ -214,6 +216,22 @@ def test_many_nodes_that_fall_silent_freeze_everything() -> None:
     world.go(120)
     assert world.hang().unarmed == "frozen"
     assert not world.facts(f.Hung)
+
+
+def test_an_incident_of_what_the_job_stands_on_pauses_the_watch() -> None:
+    world = SilentWorld(stuck())
+    world.node("n0", labels={SWITCH: "s1"})
+    world.running(hang=RESTART)
+    world.incident(IncidentKind.SWITCH, "s2")
+    world.go(850)
+    world.incident(IncidentKind.SWITCH, "s1")
+    world.go(500)
+    assert world.hang().unarmed == "incident"
+    world.incident(IncidentKind.SWITCH, "s1", over=True)
+    world.go(600 - POLL_S)
+    assert not world.facts(f.Hung)
+    world.go(LATE_S)
+    assert len(world.facts(f.Hung)) == 1
 
 
 def test_a_command_that_only_sleeps_is_not_watched() -> None:

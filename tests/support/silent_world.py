@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 
 from muster.bus import NobodyAnswers, Question, Responder
 from muster.bus.topology import EXECUTOR_EVIDENCE
-from muster.cli.simulation.services import in_memory
 from muster.contracts import subjects
 from muster.contracts.evidence import EVIDENCE_QUESTIONS, AskFailure, AskSignals, Signals, pack
 from muster.contracts.fault_questions import AskHang, HangAnswer
@@ -15,6 +14,13 @@ from muster.domain import facts as f
 from muster.domain import nodes as n
 from muster.domain.edges import Owner
 from muster.domain.evidence import FailureEvidence, JobSignals, WorkerEvidence
+from muster.domain.incidents import (
+    Incident,
+    IncidentClosed,
+    IncidentKind,
+    IncidentOpened,
+    incident_id,
+)
 from muster.domain.state import JobState
 from muster.fault_tolerance import service as fault_tolerance
 from muster.fault_tolerance.settings import FaultToleranceSettings
@@ -23,6 +29,7 @@ from muster.log.memory import MemoryLog
 from muster.runtime.journal import Journal
 from muster.runtime.service import Service
 from muster.testing.cluster import shape
+from muster.testing.databases import in_memory
 from muster.testing.process import ServicePlan
 from muster.testing.steady import advance
 from muster.testing.virtual_time import ProcessClock
@@ -78,9 +85,9 @@ class SilentWorld:
 
     # --- what there is -------------------------------------------------------------------------
 
-    def node(self, name: str, *facts: tuple[Owner, n.NodeFact]) -> None:
-        """Let a node join, or let something happen to it."""
-        joined = n.NodeJoined(pool=POOL, node=name, cluster="local", shape=shape())
+    def node(self, name: str, *facts: tuple[Owner, n.NodeFact], **of: object) -> None:
+        """Let a node join, or let something happen to it. of: its shape."""
+        joined = n.NodeJoined(pool=POOL, node=name, cluster="local", shape=shape(**of))  # type: ignore[arg-type]
         key, pen = subjects.node_key(POOL, name), self._pens[Owner.EXECUTOR]
         for owner, fact in facts or ((Owner.EXECUTOR, joined),):
             last = _at_once(pen.log.last(key))
@@ -139,6 +146,22 @@ class SilentWorld:
         prefix = f"jobs.{TENANT}.{job}.{kind.event}"
         entries = [entry for entry in self.world.store.entries if entry.subject == prefix]
         return [entry.event.data.detail for entry in entries if entry.event is not None]
+
+    def incident(self, kind: IncidentKind, name: str, *, over: bool = False) -> None:
+        """Let an incident begin, or end."""
+        pen, at = self._pens[Owner.FAULT_TOLERANCE], self.world.time.now()
+        one = Incident(
+            id=incident_id(kind, name),
+            kind=kind,
+            name=name,
+            opened_at=at,
+            last_at=at,
+            closed_at=at if over else None,
+        )
+        fact = IncidentClosed(incident=one) if over else IncidentOpened(incident=one)
+        last = _at_once(pen.log.last(subjects.incident_key(one.id)))
+        _at_once(pen.record(pen.about_incident(last, fact)))
+        self.world.activity += 1
 
     # --- what goes on --------------------------------------------------------------------------
 

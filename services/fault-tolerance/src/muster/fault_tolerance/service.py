@@ -41,7 +41,7 @@ def build(runtime: Runtime, settings: FaultToleranceSettings | None = None) -> S
     troubles = Troubles(journal, database, around, settings)
     nodes = Nodes(journal, database, around, troubles, settings)
     handlers = Handlers(journal)
-    watching = Watching(journal, Asking(runtime.bus), settings)
+    watching = Watching(journal, Asking(runtime.bus), around, settings)
     return Service(
         owner=Owner.FAULT_TOLERANCE,
         subscriptions=subscriptions(handlers, Lives(known, database)),

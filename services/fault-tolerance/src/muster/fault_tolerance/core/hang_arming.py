@@ -6,9 +6,7 @@ people read the sentence.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
 from muster.domain.nodes import NodeCondition, NodeState
@@ -30,27 +28,11 @@ class Unarmed(StrEnum):
 _SHELLS = {"sh", "bash", "/bin/sh", "/bin/bash", "-c", "-lc", "exec"}
 _FOR_EVER = ("inf", "infinity")
 
-SILENT_S = 60.0
-FROZEN_S = 600.0
-"""So long after many nodes fell silent nothing is judged."""
-SILENT_NODES, SILENT_SHARE = 5, 0.2
-
 
 def sleeps_on_purpose(command: Sequence[str]) -> bool:
     """Tell whether a command only keeps its place, as that of a debugging job does."""
     words = [word for part in command for word in part.split() if word not in _SHELLS]
     return len(words) == 2 and words[0].endswith("sleep") and words[1] in _FOR_EVER
-
-
-def mass_silence(nodes: Iterable[NodeState], now: datetime) -> bool:
-    """Tell whether so many nodes of a pool fell silent together that it is rather our own ears."""
-    every = list(nodes)
-    lost = sorted(
-        (now - node.since).total_seconds() for node in every if node.condition is NodeCondition.LOST
-    )
-    lately = [age for age in lost if age < FROZEN_S]
-    least = min(SILENT_NODES, max(2, math.ceil(SILENT_SHARE * len(every))))
-    return any(b - a <= SILENT_S for a, b in zip(lately, lately[least - 1 :], strict=False))
 
 
 def unarmed(

@@ -1,4 +1,4 @@
-"""Hang detection's own ordered reading of the log: running jobs that are watched, and nodes.
+"""Hang detection's own ordered reading of the log: running jobs that are watched.
 
 A projection: what is appended is decided over the job's last event instead.
 """
@@ -9,23 +9,18 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from muster.contracts import subjects
-from muster.domain.nodes import NodeState
 from muster.domain.phases import Phase
 from muster.domain.state import JobState
 from muster.log import EventLog, Follower, Recorded
 
 
 class Watch:
-    """jobs: those that run and that somebody wants watched, by id. nodes: by pool and name.
-
-    over: jobs that have ended since they were last asked for.
-    """
+    """jobs: those that run and that somebody wants watched, by id."""
 
     def __init__(self, log: EventLog) -> None:
         self._log = log
         self._follower: Follower | None = None
         self.jobs: dict[str, JobState] = {}
-        self.nodes: dict[str, dict[str, NodeState]] = {}
         self._over: set[str] = set()
         self._end: int | None = None
         self.caught_up = False
@@ -33,7 +28,7 @@ class Watch:
     async def read(self) -> None:
         """Read what is new."""
         if self._follower is None:
-            self._follower = await self._log.follow((subjects.ALL_JOBS, subjects.ALL_NODES))
+            self._follower = await self._log.follow((subjects.ALL_JOBS,))
             self._end = await self._log.end()
         while page := await self._follower.next():
             for item in page:
@@ -42,10 +37,6 @@ class Watch:
         self.caught_up = self.caught_up or self._follower.position >= (self._end or 0)
 
     def _note(self, item: Recorded) -> None:
-        if not item.event.subject.startswith("jobs."):
-            node = item.node
-            self.nodes.setdefault(node.pool, {})[node.node] = node
-            return
         state = item.job
         if state.phase is Phase.RUNNING and state.demand.hang is not None:
             self.jobs[state.job] = state

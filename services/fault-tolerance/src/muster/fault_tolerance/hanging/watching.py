@@ -6,7 +6,8 @@ decides. What a replica has seen is lost when it restarts, and its windows begin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 import structlog
@@ -14,46 +15,62 @@ import structlog
 from muster.contracts import subjects
 from muster.domain import facts as f
 from muster.domain.demand import JobType
-from muster.domain.errors import Conflict, MusterError, Temporary
+from muster.domain.diagnosis import Blame
+from muster.domain.errors import Conflict, MusterError, Permanent, Temporary
 from muster.domain.evidence import JobSignals
+from muster.domain.nodes import NodeState
+from muster.domain.spec import JobSpec
 from muster.domain.state import JobState
 from muster.fault_tolerance.core import hang_lines
+from muster.fault_tolerance.core.attributed import marks_of
 from muster.fault_tolerance.core.hang import Reading, Subject, Suspicion, judge
-from muster.fault_tolerance.core.hang_arming import (
-    Unarmed,
-    mass_silence,
-    sleeps_on_purpose,
-    unarmed,
-)
+from muster.fault_tolerance.core.hang_arming import Unarmed, sleeps_on_purpose, unarmed
 from muster.fault_tolerance.core.hang_pace import Learned
 from muster.fault_tolerance.core.hang_track import Sample, Track, begin, observe
 from muster.fault_tolerance.hanging.asking import STACKS, WORKERS, Asking, parts
 from muster.fault_tolerance.hanging.settings import HangSettings
 from muster.fault_tolerance.hanging.watch import Watch
+from muster.fault_tolerance.surroundings import Surroundings
 from muster.log import Recorded
 from muster.runtime.journal import TRIES, Journal
 
 OUTPUT_S = 60.0
 """The output of a silent job is looked at no more often."""
+_STALLS = (Blame.STORAGE, Blame.NETWORK)
+"""While one of these is the whole cluster's trouble, nobody's silence is his own."""
 
 _LOG = structlog.get_logger("muster.fault_tolerance")
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """nodes: by name, those that are gone too. frozen: nothing destructive may be done there."""
+
+    nodes: Mapping[str, NodeState]
+    frozen: bool
 
 
 class Watching:
     """`step` is a loop's turn; `reading` is for whoever asks."""
 
-    def __init__(self, journal: Journal, asking: Asking, settings: HangSettings) -> None:
-        self._journal, self._asking, self._settings = journal, asking, settings
+    def __init__(
+        self, journal: Journal, asking: Asking, around: Surroundings, settings: HangSettings
+    ) -> None:
+        self._journal, self._asking, self._around = journal, asking, around
+        self._settings = settings
         self._pace, self._marks = settings.pace, settings.marks
         self.watch = Watch(journal.log)
         self.tracks: dict[str, Track] = {}
         self._learned: dict[str, Learned] = {}
-        self._sleeps: dict[str, bool] = {}
+        self._specs: dict[str, JobSpec] = {}
+        self._pools: dict[str, Pool] = {}
         self._output_at: dict[str, float] = {}
         self._told: dict[str, tuple[int, int | None, str]] = {}
 
     async def step(self) -> None:
         """Look at every watched job once."""
+        await self._around.look()
+        self._pools.clear()
         await self.watch.read()
         if not self.watch.caught_up:
             return
@@ -66,7 +83,7 @@ class Watching:
                 await self._look(pool, part, stacks=False)
 
     def _forget(self, jobs: set[str]) -> None:
-        for kept in (self.tracks, self._learned, self._sleeps, self._output_at, self._told):
+        for kept in (self.tracks, self._learned, self._specs, self._output_at, self._told):
             for job in jobs:
                 kept.pop(job, None)
 
@@ -80,16 +97,36 @@ class Watching:
 
     async def unarmed(self, state: JobState) -> Unarmed | None:
         """Return why a job's silence is not judged now, None if it is."""
-        if state.job not in self._sleeps:
-            self._sleeps[state.job] = await self._sleeps_on_purpose(state)
-        nodes = self.watch.nodes.get(state.pool, {})
-        frozen = mass_silence(nodes.values(), self._journal.clock.now())
-        return unarmed(state, nodes, sleeps=self._sleeps[state.job], frozen=frozen)
+        if state.job not in self._specs:
+            self._specs[state.job] = await self._spec(state)
+        return self._unarmed_now(state)
 
-    async def _sleeps_on_purpose(self, state: JobState) -> bool:
+    def _unarmed_now(self, state: JobState) -> Unarmed | None:
+        spec, pool = self._specs[state.job], self._pool(state.pool)
+        shapes = {n: pool.nodes[n].shape for n in state.held if n in pool.nodes}
+        marks = marks_of(spec, shapes)
+        return unarmed(
+            state,
+            pool.nodes,
+            sleeps=sleeps_on_purpose(spec.command),
+            incident=any(self._around.incident(blame, marks) for blame in _STALLS),
+            frozen=pool.frozen,
+        )
+
+    def _pool(self, name: str) -> Pool:
+        """Return how a pool is, as it was when this turn began."""
+        if name not in self._pools:
+            nodes = {n.node: n for n in self._around.known.every_node() if n.pool == name}
+            self._pools[name] = Pool(nodes, self._around.frozen(name) is not None)
+        return self._pools[name]
+
+    async def _spec(self, state: JobState) -> JobSpec:
         subject = subjects.job_key(state.tenant, state.job).subject("submitted")
         first = await self._journal.log.last(subjects.Key(subject, whole=False))
-        return first is not None and sleeps_on_purpose(first.event.data.detail.spec.command)
+        if first is None:
+            raise Permanent(f"job {state.job} has no submitted event")
+        spec: JobSpec = first.event.data.detail.spec
+        return spec
 
     def _is_silent(self, state: JobState) -> bool:
         track = self.tracks.get(state.job)
@@ -198,9 +235,7 @@ class Watching:
 
     def _still(self, state: JobState, last: JobState) -> bool:
         """Tell whether what was judged is what runs now, and is still to be judged."""
-        nodes = self.watch.nodes.get(last.pool, {})
-        sleeps = self._sleeps.get(last.job, False)
-        return last.attempt == state.attempt and unarmed(last, nodes, sleeps=sleeps) is None
+        return last.attempt == state.attempt and self._unarmed_now(last) is None
 
     async def _suspect(
         self, state: JobState, track: Track, reading: Reading, lines: tuple[str, ...]
