@@ -7,7 +7,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,11 +50,11 @@ class Done:
 class Muster:
     """The command line over one state folder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, settings: Mapping[str, str] | None = None) -> None:
         self.folder = folder
         self.state = folder / "state"
         self._environ = {k: v for k, v in os.environ.items() if not k.startswith("MUSTER_")}
-        self._environ |= {"MUSTER_STATE": str(self.state), "LC_ALL": "C.UTF-8"}
+        self._environ |= {"MUSTER_STATE": str(self.state), "LC_ALL": "C.UTF-8", **(settings or {})}
 
     async def start(self, *arguments: str) -> asyncio.subprocess.Process:
         """Start a command."""
@@ -146,11 +146,16 @@ async def ended(process: asyncio.subprocess.Process, within: float = COMMAND_S) 
 
 
 @asynccontextmanager
-async def muster_in(folder: Path, nodes: str = NODES) -> AsyncIterator[Muster]:
-    """Have a command line over a fresh folder; whatever runs there is ended afterwards."""
+async def muster_in(
+    folder: Path, nodes: str = NODES, settings: Mapping[str, str] | None = None
+) -> AsyncIterator[Muster]:
+    """Have a command line over a fresh folder; whatever runs there is ended afterwards.
+
+    settings: variables that its services start with.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "nodes.yaml").write_text(nodes)
-    muster = Muster(folder)
+    muster = Muster(folder, settings)
     try:
         yield muster
     finally:

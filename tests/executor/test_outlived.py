@@ -66,9 +66,11 @@ async def test_who_only_waits_for_one_that_has_ended_is_left_behind(tmp_path: Pa
     assert await gang.failures() == []
     await gang.passes(5)
     (told,) = await gang.failures()
-    assert [(each.worker, each.node, each.cause) for each in told] == [
-        ("worker-0", "n1", LEFT_BEHIND)
+    assert [(each.worker, each.node, each.exit_code, each.cause) for each in told] == [
+        ("worker-1", "n2", 0, "exited"),
+        ("worker-0", "n1", None, LEFT_BEHIND),
     ]
+    assert told[0].ended_at == START + timedelta(seconds=10)
     await gang.passes(BOUND * 2)
     assert len(await gang.failures()) == 1
 

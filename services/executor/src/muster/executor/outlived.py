@@ -46,19 +46,20 @@ class Outlived:
         if not watch.caught_up or not await self._handlers.holder.holds():
             return
         gangs = _left_by_some(watch.jobs, await self._backend.observe())
-        keys = [worker.key for _, living in gangs for worker in living]
+        keys = [worker.key for _, gang in gangs for worker in _living(gang)]
         signs = await self._backend.signs(keys, stacks=False) if keys else {}
         before, self.waiting = self.waiting, {}
-        for state, living in gangs:
-            await self._look(state, living, signs, before.get((state.job, state.attempt)))
+        for state, gang in gangs:
+            await self._look(state, gang, signs, before.get((state.job, state.attempt)))
 
     async def _look(
         self,
         state: JobState,
-        living: Gang,
+        gang: Gang,
         signs: Mapping[WorkerKey, Signs],
         before: Waiting | None,
     ) -> None:
+        living = _living(gang)
         printed = await self._aside(lambda: {w.key: self._printed(w.key) for w in living})
         seen = [_seen(w.key, signs.get(w.key, Signs()), printed[w.key]) for w in living]
         waiting = waits(before, sight_of(self._journal.clock.now(), seen))
@@ -66,20 +67,14 @@ class Outlived:
             return
         self.waiting[state.job, state.attempt] = waiting
         if waiting.last.at - waiting.since >= self._bound:
-            await self._tell(state, living)
+            await self._tell(state, gang)
 
     def _printed(self, key: WorkerKey) -> int:
         output = self._backend.output(key)
         return output.size() if output is not None else 0
 
-    async def _tell(self, state: JobState, living: Gang) -> None:
-        failures = tuple(
-            f.WorkerFailure(
-                worker=each.key.worker, node=each.node, cause=LEFT_BEHIND, log=each.log_path
-            )
-            for each in sorted(living, key=lambda w: w.key)
-        )
-        fact = f.WorkersFailed(attempt=state.attempt, failures=failures)
+    async def _tell(self, state: JobState, gang: Gang) -> None:
+        fact = f.WorkersFailed(attempt=state.attempt, failures=_failures(gang))
 
         def decide(last: Recorded, at: object) -> f.Fact | None:
             now = last.job
@@ -94,14 +89,37 @@ def _seen(key: WorkerKey, signs: Signs, printed: int) -> tuple[str, float | None
     return key.worker, signs.cpu_s, None if signs.moved is None else signs.moved + printed
 
 
+def _failures(gang: Gang) -> tuple[f.WorkerFailure, ...]:
+    """Return who left, and then those that are left behind."""
+    left = sorted(filter(_left, gang), key=lambda w: (w.ended_at is None, w.ended_at or 0, w.key))
+    return tuple(
+        f.WorkerFailure(
+            worker=each.key.worker,
+            node=each.node,
+            exit_code=each.exit_code,
+            cause="exited" if _left(each) else LEFT_BEHIND,
+            ended_at=each.ended_at,
+            log=each.log_path,
+        )
+        for each in (*left, *sorted(_living(gang), key=lambda w: w.key))
+    )
+
+
+def _left(worker: Observed) -> bool:
+    return worker.status is WorkerStatus.EXITED and worker.exit_code == 0
+
+
+def _living(gang: Gang) -> list[Observed]:
+    return [worker for worker in gang if worker.status is WorkerStatus.RUNNING]
+
+
 def _left_by_some(
     jobs: Mapping[str, JobState], workers: Sequence[Observed]
 ) -> list[tuple[JobState, Gang]]:
-    """Return the gangs of which one has ended with 0 and others live, with those that live."""
+    """Return the gangs of which one has ended with 0 and others live."""
     found: list[tuple[JobState, Gang]] = []
     for state in filter(is_of_interest, jobs.values()):
         gang = [w for w in workers if (w.key.job, w.key.attempt) == (state.job, state.attempt)]
-        living = [w for w in gang if w.status is WorkerStatus.RUNNING]
-        if living and any(w.status is WorkerStatus.EXITED and w.exit_code == 0 for w in gang):
-            found.append((state, living))
+        if any(map(_left, gang)) and _living(gang):
+            found.append((state, gang))
     return found
