@@ -104,7 +104,11 @@ class InstantBackend:
         return {}
 
     async def node_lines(
-        self, nodes: Sequence[str], since: datetime, until: datetime
+        self,
+        nodes: Sequence[str],
+        since: datetime,
+        until: datetime,
+        keys: Sequence[WorkerKey] = (),
     ) -> Mapping[str, Sequence[NodeLine]]:
         """See the port: nodes say nothing."""
         return {}

@@ -40,7 +40,14 @@ SETTINGS = {
     "MUSTER_EXECUTOR_OUTLIVED_LOOK_S": "1",
 }
 _EVERY_LIFE = {"submitted", "admitted", "scheduled", "launching", "started", "released"}
-_BESIDE = {"checkpoint_saved", "resume_verified", "progress_lost", "stop_requested"}
+_BESIDE = {
+    "archived",
+    "checkpoint_saved",
+    "progress_lost",
+    "resume_verified",
+    "signalled",
+    "stop_requested",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +172,7 @@ def judged_as(found: Diagnosis, story: Story, where: str) -> None:
     assert found.blame in story.blames, where
     assert found.action in story.actions, where
     assert found.excluded == (), where  # no node is to blame for any of these
-    assert found.evidence, where
+    assert found.evidence or "hung" in story.facts, where  # a hang's stands in its own fact
     assert found.before is not None, where
     assert found.after is not None, where
     if story.field is not None:

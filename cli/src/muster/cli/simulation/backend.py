@@ -155,7 +155,11 @@ class SimBackend:
         }
 
     async def node_lines(
-        self, nodes: Sequence[str], since: datetime, until: datetime
+        self,
+        nodes: Sequence[str],
+        since: datetime,
+        until: datetime,
+        keys: Sequence[WorkerKey] = (),
     ) -> Mapping[str, Sequence[NodeLine]]:
         """See the port."""
         await self._before("cluster lines")

@@ -98,7 +98,7 @@ class EvidenceDesk:
             job=asked.job,
             attempt=asked.attempt,
             workers=tuple(w.model_copy(update={"tail": tails.get(w.worker, "")}) for w in workers),
-            nodes=await self._nodes(dict.fromkeys(w.node for w in workers), asked),
+            nodes=await self._nodes(dict.fromkeys(w.node for w in workers), keys, asked),
             checkpoint=await self._handlers.gate.folder(await self._handlers.spec(state)),
         )
 
@@ -144,12 +144,14 @@ class EvidenceDesk:
 
         return await self._aside(read)
 
-    async def _nodes(self, nodes: Iterable[str], asked: AskFailure) -> tuple[NodeEvidence, ...]:
+    async def _nodes(
+        self, nodes: Iterable[str], keys: Sequence[WorkerKey], asked: AskFailure
+    ) -> tuple[NodeEvidence, ...]:
         names, clock = list(nodes), self._journal.clock
         now = clock.now()
         since, until = asked.since or now - BEFORE, asked.until or now + AFTER
         lines = await self._backend.node_lines(
-            names, clock.on_server(since), clock.on_server(until)
+            names, clock.on_server(since), clock.on_server(until), keys
         )
         return tuple(self._node(name, lines.get(name, ())) for name in names)
 

@@ -184,11 +184,16 @@ class Backend(Protocol):
         ...
 
     async def node_lines(
-        self, nodes: Sequence[str], since: datetime, until: datetime
+        self,
+        nodes: Sequence[str],
+        since: datetime,
+        until: datetime,
+        keys: Sequence[WorkerKey] = (),
     ) -> Mapping[str, Sequence[NodeLine]]:
         """Return what kernels and the cluster said of nodes from `since` to `until`, oldest first.
 
-        Instants are the world's. A line whose time nobody knows is among them.
+        Instants are the world's. A line whose time nobody knows is among them. keys: one that
+        speaks of a process of anybody else may be left out, where it is known whose that is.
         """
         ...
 

@@ -98,11 +98,15 @@ class LocalBackend:
         return await self._run(lambda: self._witness.words(self._entries(keys)))
 
     async def node_lines(
-        self, nodes: Sequence[str], since: datetime, until: datetime
+        self,
+        nodes: Sequence[str],
+        since: datetime,
+        until: datetime,
+        keys: Sequence[WorkerKey] = (),
     ) -> Mapping[str, Sequence[NodeLine]]:
-        """Return what each node's own file says, or else this machine's kernel of its workers."""
+        """Return what each node's own file says, or this machine's kernel of these workers."""
         return await self._run(
-            lambda: self._witness.lines(self._configs(nodes), self._census.take(), since, until)
+            lambda: self._witness.lines(self._configs(nodes), self._entries(keys), since, until)
         )
 
     async def checkpoints(self, path: str) -> CheckpointFolder:

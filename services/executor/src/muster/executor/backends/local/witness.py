@@ -6,7 +6,7 @@ Blocks: `backend` calls it in a thread.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from signal import SIGKILL
@@ -39,7 +39,7 @@ class Witness:
     def lines(
         self,
         nodes: Sequence[NodeConfig],
-        known: Mapping[WorkerKey, Entry],
+        workers: Sequence[Entry],
         since: datetime,
         until: datetime,
     ) -> dict[str, list[NodeLine]]:
@@ -50,7 +50,7 @@ class Witness:
             if node.kernel_log is not None:
                 lines = iter(kernel.file_lines(node.kernel_log))
             else:
-                lines = kernel.about(shared, _pids_on(node.name, known))
+                lines = kernel.about(shared, _pids_on(node.name, workers))
             found[node.name] = list(kernel.within(lines, since, until))[-kernel.MOST_LINES :]
         return found
 
@@ -78,8 +78,8 @@ class Witness:
         return found
 
 
-def _pids_on(node: str, known: Mapping[WorkerKey, Entry]) -> set[int]:
-    return {e.record.worker_pid for e in known.values() if e.record and e.plan.node == node}
+def _pids_on(node: str, workers: Sequence[Entry]) -> set[int]:
+    return {each.record.worker_pid for each in workers if each.record and each.plan.node == node}
 
 
 def _devices(entry: Entry, node: NodeConfig | None) -> list[str]:
