@@ -53,50 +53,68 @@ class Story:
     field: str | None = None
 
 
+def stopped(program: str, **more: Any) -> Story:
+    """A mistake that would be made again: no retry, and advice."""
+    return Story(program, "failed", actions=("stop",), **more)
+
+
+def restarted(program: str, **more: Any) -> Story:
+    """A failure that the user's own budget pays another attempt for; that one goes well."""
+    facts = ("workers_failed", "restarted", "succeeded")
+    return Story(program, "succeeded", facts=facts, attempts=2, restarts=1, **more)
+
+
+def hang(program: str) -> Story:
+    """Nothing moves; the next attempt goes well and no budget of the user's is touched."""
+    return Story(
+        program,
+        "succeeded",
+        retries=WATCHED,
+        rules=(None,),
+        blames=("unknown",),
+        actions=("retry", "in_place"),
+        facts=("hung", "restarted", "succeeded"),
+        attempts=2,
+        hangs=1,
+    )
+
+
 STORIES: dict[str, Story] = {
-    "import-error": Story(
+    "import-error": stopped(
         "import a_module_that_nobody_has",
-        "failed",
         rules=("py.import",),
         blames=("user",),
-        actions=("stop",),
         field="image",
     ),
-    "bad-argument": Story(
+    "bad-argument": stopped(
         """
 import argparse
 parser = argparse.ArgumentParser()
 parser.add_argument("--lr", type=float)
 parser.parse_args(["--learning-rte", "3"])
 """,
-        "failed",
         rules=("py.args",),
         blames=("user",),
-        actions=("stop",),
         field="command",
     ),
-    "missing-file": Story(
+    "missing-file": stopped(
         'open("/data/that/is/not/there/train.jsonl")',
-        "failed",
         rules=("file.missing",),
         blames=("user", "data"),
-        actions=("stop",),
         field="storage",
     ),
-    "out-of-memory": Story(
+    "out-of-memory": stopped(
         """
 import resource
 resource.setrlimit(resource.RLIMIT_AS, (600 << 20, 600 << 20))
 steps(1, 3)
 batch = bytearray(4 << 30)
 """,
-        "failed",
         rules=("host.oom_python",),
         blames=("user",),
-        actions=("stop",),
         field="resource.memory_mib_per_replica",
     ),
-    "segmentation-fault": Story(
+    "segmentation-fault": restarted(
         """
 if attempt > 1:
     finish()
@@ -106,15 +124,11 @@ if rank == 1:
     ctypes.string_at(0)
 time.sleep(600)
 """,
-        "succeeded",
         rules=("exit.segv", "kern.segfault", "cuda.segv", None),
         blames=("unknown", "framework", "user"),
         actions=("retry", "retry_once", "watch"),
-        facts=("workers_failed", "restarted", "succeeded"),
-        attempts=2,
-        restarts=1,
     ),
-    "killed-rank": Story(
+    "killed-rank": restarted(
         """
 if attempt > 1:
     finish()
@@ -123,29 +137,17 @@ if rank == 1:
     os.kill(os.getpid(), signal.SIGKILL)
 time.sleep(600)
 """,
-        "succeeded",
         rules=("exit.killed", None),
         blames=("unknown",),
         actions=("retry", "watch"),
-        facts=("workers_failed", "restarted", "succeeded"),
-        attempts=2,
-        restarts=1,
     ),
-    "silent-rank": Story(
+    "silent-rank": hang(
         """
 if attempt > 1:
     finish()
 steps(1, 5 if rank == 1 else 10)
 time.sleep(600)  # rank 1 never comes to the barrier, the other waits there
 """,
-        "succeeded",
-        retries=WATCHED,
-        rules=(None,),
-        blames=("unknown",),
-        actions=("retry", "in_place"),
-        facts=("hung", "restarted", "succeeded"),
-        attempts=2,
-        hangs=1,
     ),
     "left-behind": Story(
         """
@@ -186,7 +188,7 @@ with open(os.environ["FULL"], "wb", buffering=0) as file:
         actions=("hold", "stop"),
         facts=("workers_failed", "escalated"),
     ),
-    "port-in-use": Story(
+    "port-in-use": restarted(
         """
 import socket
 if attempt > 1:
@@ -196,15 +198,11 @@ if rank == 0:
     server.bind(("127.0.0.1", int(os.environ["TAKEN"])))
 time.sleep(600)
 """,
-        "succeeded",
         rules=("port.in_use",),
         blames=("framework",),
         actions=("retry",),
-        facts=("workers_failed", "restarted", "succeeded"),
-        attempts=2,
-        restarts=1,
     ),
-    "pulse": Story(
+    "pulse": hang(
         """
 if attempt > 1:
     finish()
@@ -213,14 +211,6 @@ while True:
     print("PULSE: still here, step=10", flush=True)
     time.sleep(1)
 """,
-        "succeeded",
-        retries=WATCHED,
-        rules=(None,),
-        blames=("unknown",),
-        actions=("retry", "in_place"),
-        facts=("hung", "restarted", "succeeded"),
-        attempts=2,
-        hangs=1,
     ),
     "long-evaluation": Story(
         """
