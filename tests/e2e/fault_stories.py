@@ -1,4 +1,4 @@
-"""Thirteen ways in which a training goes wrong, or only seems to: programs, and what must follow.
+"""Ways in which a training goes wrong, or only seems to: programs, and what must follow.
 
 Each is a gang of real processes. What a program needs from outside (a full disk, a port that is
 taken) comes in its environment.
@@ -29,19 +29,18 @@ WATCHED = {"enabled": True, "max_retries": 1, "hang": {"action": "restart", "win
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """program: after STEPS. retries: the job's `fault_tolerance`. more: of its specification.
+    """program: after STEPS. retries: the job's `fault_tolerance`.
 
     phase: where it ends. rules: of which one must decide (empty: no failure is judged; None among
     them: nothing known). blames, actions: the same. facts: of the job, in this order, beside those
     of every life. restarts, hangs, infrastructure: what stands in the ledgers at the end. field:
-    that the advice names.
+    that the advice names. keeps_checkpoints: it declares a folder for them.
     """
 
     program: str
     phase: str
     workers: int = 2
     retries: Mapping[str, Any] = field(default_factory=lambda: dict(RESTARTS))
-    more: Mapping[str, Any] = field(default_factory=dict)
     rules: tuple[str | None, ...] = ()
     blames: tuple[str, ...] = ()
     actions: tuple[str, ...] = ()
@@ -51,6 +50,7 @@ class Story:
     hangs: int = 0
     infrastructure: int = 0
     field: str | None = None
+    keeps_checkpoints: bool = False
 
 
 def stopped(program: str, **more: Any) -> Story:
@@ -149,6 +149,27 @@ steps(1, 5 if rank == 1 else 10)
 time.sleep(600)  # rank 1 never comes to the barrier, the other waits there
 """,
     ),
+    "torn-checkpoint": restarted(
+        """
+import zipfile
+folder = os.environ["MUSTER_CHECKPOINT_DIR"]
+if attempt > 1:
+    print("told:", os.environ.get("MUSTER_RESUME_FROM"), flush=True)
+    finish()
+for step in (3, 5) if rank == 0 else ():
+    with zipfile.ZipFile(f"{folder}/step_{step}.pt", "w") as file:
+        file.writestr("archive/data.pkl", b"x" * 1000)
+if rank == 0:
+    with open(f"{folder}/step_5.pt", "r+b") as file:
+        file.truncate(500)
+steps(1, 5)
+os.kill(os.getpid(), signal.SIGKILL)
+""",
+        rules=("exit.killed", None),
+        blames=("unknown",),
+        actions=("retry", "watch"),
+        keeps_checkpoints=True,
+    ),
     "left-behind": Story(
         """
 steps(1, 5)
@@ -183,7 +204,7 @@ with open(os.environ["FULL"], "wb", buffering=0) as file:
             break
 """,
         "abnormal",
-        rules=("fs.full", "storage.full", "disk.full", "fs.enospc"),
+        rules=("fs.enospc",),
         blames=("storage",),
         actions=("hold", "stop"),
         facts=("workers_failed", "escalated"),

@@ -64,8 +64,10 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     with contextlib.ExitStack() as stack:
         environment = {
             "FULL": str(stack.enter_context(full_disk(folder / "disk"))),
+            "CHECKPOINTS": str(folder / "checkpoints"),
             "TAKEN": str(stack.enter_context(taken_port())),
         }
+        (folder / "checkpoints").mkdir()
         runner = stack.enter_context(asyncio.Runner())
         opened = muster_in(folder / "muster", NODES, SETTINGS)
         muster = runner.run(opened.__aenter__())
@@ -119,7 +121,7 @@ def spec(name: str, story: Story, environment: dict[str, str]) -> dict[str, Any]
         "fault_tolerance": dict(story.retries),
         "environment": [{"name": key, "value": value} for key, value in environment.items()],
         "grace_s": 3,
-        **story.more,
+        "checkpoint_dir": environment["CHECKPOINTS"] if story.keeps_checkpoints else None,
     }
 
 
@@ -194,6 +196,22 @@ async def test_what_is_sure_to_come_again_is_not_tried_again(stage: Stage) -> No
     for name in ("import-error", "bad-argument", "missing-file", "out-of-memory", "disk-full"):
         state = await ended(stage, name)
         assert (state.attempt, state.ledgers.restarts) == (1, 0), name
+
+
+async def test_the_next_attempt_is_given_the_newest_checkpoint_that_is_whole(stage: Stage) -> None:
+    name = "torn-checkpoint"
+    await ended(stage, name)
+    first, second = [x for x in await told(stage, name) if isinstance(x, f.Launching)]
+    assert (first.resume_from, first.skipped) == (None, ())
+    assert second.resume_from is not None
+    assert second.resume_from.endswith("/checkpoints/step_3.pt")
+    (torn,) = second.skipped
+    assert (torn.name, torn.step, torn.complete) == ("step_5.pt", 5, False)
+    assert "cut off" in torn.why
+    told_to = stage.muster.log(stage.jobs[name], attempt=2)
+    assert f"told: {second.resume_from}" in told_to
+    folder = Path(second.resume_from).parent
+    assert sorted(file.name for file in folder.iterdir()) == ["step_3.pt", "step_5.pt"]
 
 
 def test_the_disk_is_full_by_a_limit_of_its_own_where_it_may_be_mounted(stage: Stage) -> None:
