@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from muster.domain.phases import Phase
+from muster.domain.state import DeadlineKind
 from tests.e2e.harness import Muster, job_file, muster_in, workers_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
@@ -64,7 +65,7 @@ async def test_a_held_cluster_tells_its_outcome_at_once_and_a_stop_ends_the_hold
     held = await muster.in_phase(job, Phase.DEBUG_HOLDING)
     assert held.outcome is not None
     assert held.outcome.phase is outcome
-    hold = (held.deadlines["hold"] - held.since).total_seconds()
+    hold = (held.deadlines[DeadlineKind.HOLD] - held.since).total_seconds()
     assert hold == 600
     assert len(workers_of(job)) == 1  # the worker of the cluster stays
     await muster.ok("stop", job)
