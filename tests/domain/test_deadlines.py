@@ -12,6 +12,7 @@ from muster.domain.deadlines import (
     DEADLINES,
     RELEASE_MARGIN_S,
     ROUND_S,
+    SETTLE_S,
     VERDICT_S,
     VICTIM_MARGIN_S,
     armed,
@@ -48,6 +49,7 @@ LIVES: dict[K, tuple[JobState, float, Owner]] = {
         9 + RELEASE_MARGIN_S,
         Owner.EXECUTOR,
     ),
+    K.SETTLE: (Life().faulted().state, SETTLE_S, Owner.FAULT_TOLERANCE),
     K.VERDICT: (Life().faulted().state, VERDICT_S, Owner.FAULT_TOLERANCE),
     K.HOLD: (
         Life(spec(debug={"enabled": True, "hold_seconds": 600}))

@@ -24,7 +24,7 @@ from muster.domain.reasons import ReasonCode, reason
 from muster.domain.spec import JobSpec
 from muster.domain.state import DeadlineKind, JobState, Wait
 from muster.domain.violations import Violation
-from muster.fault_tolerance.core.verdict import verdict
+from muster.fault_tolerance.core.verdict import by_event
 from muster.requeue.core.decide import Round, on_deadline, on_release
 
 FOLDER = Path(__file__).with_name("histories")
@@ -104,7 +104,7 @@ class Recorder:
         )
         fact = f.WorkersFailed(attempt=self.state.attempt, failures=(failure,))
         self.then(fact)
-        self.then(verdict(self.state, fact, self.at + timedelta(seconds=10)))
+        self.then(by_event(self.state, fact, self.at + timedelta(seconds=10)))
 
     def time_out(self) -> None:
         """The queue clock is over, and a round has run since."""
@@ -192,7 +192,7 @@ def ray_with_faults() -> Recorder:
     life.then(f.HangSuspected(evidence=("no new step",)))
     hung = f.Hung(evidence=("no new step", "gpus idle"), seconds=1800)
     life.then(hung)
-    life.then(verdict(life.state, hung, life.at))
+    life.then(by_event(life.state, hung, life.at))
     life.then(f.Launching(attempt=3), f.Started(attempt=3))
     life.fail(None, "node_lost")
     life.leave()
@@ -295,7 +295,7 @@ def parked_and_stopped() -> Recorder:
     life.run(CLUSTER)
     life.then(f.Hung(evidence=("quiet",), seconds=600))
     due = life.state.deadlines[DeadlineKind.VERDICT]
-    life.then(verdict(life.state, None, due), after=(due - life.at).total_seconds())
+    life.then(by_event(life.state, None, due), after=(due - life.at).total_seconds())
     life.leave()
     life.then(f.Resumed(**asked("q1")))
     life.run(CLUSTER)

@@ -14,8 +14,9 @@ import pytest
 from muster.domain import causes, evolve
 from muster.domain import facts as f
 from muster.domain.causes import EvictionCause
+from muster.domain.demand import Demand
 from muster.domain.state import DeadlineKind, JobState
-from muster.fault_tolerance.core import verdict
+from muster.fault_tolerance.core import strategy
 from muster.requeue.core import decide
 from tests.sim import limit_rules as rules
 from tests.sim.limit_rules import Rule
@@ -95,14 +96,10 @@ def a_refusal_for_now_is_counted(patch: Patch) -> None:
 
 
 def the_restart_budget_is_off_by_one(patch: Patch) -> None:
-    true = verdict._on_budget
+    def limit_of(demand: Demand) -> int:
+        return strategy.limit_of(demand) + bool(strategy.limit_of(demand))
 
-    def on_budget(state: JobState, *args: Any, **more: Any) -> f.Fact:
-        wider = state.demand.max_restarts + bool(state.demand.max_restarts)
-        demand = state.demand.model_copy(update={"max_restarts": wider})
-        return true(state.model_copy(update={"demand": demand}), *args, **more)
-
-    patch.setattr(verdict, "_on_budget", on_budget)
+    patch.setattr("muster.fault_tolerance.core.case.limit_of", limit_of)
 
 
 def the_next_queueing_keeps_the_old_clock(patch: Patch) -> None:
@@ -174,8 +171,8 @@ def lowering_a_limit_uses_up_requeues(patch: Patch) -> None:
 def a_lost_node_debits_the_users_restarts_too(patch: Patch) -> None:
     true = evolve._debit
 
-    def debit(ledgers: Any, fact: Any, at: datetime) -> Any:
-        both = true(ledgers, fact, at)
+    def debit(ledgers: Any, *args: Any, **more: Any) -> Any:
+        both = true(ledgers, *args, **more)
         return both.model_copy(update={"restarts": ledgers.restarts + 1})
 
     patch.setattr(evolve, "_debit", debit)

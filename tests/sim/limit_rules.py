@@ -17,7 +17,7 @@ from muster.domain.evolve import evolve
 from muster.domain.phases import Phase
 from muster.domain.state import DeadlineKind, JobState, Ledgers
 from muster.domain.violations import Violation
-from muster.fault_tolerance.core.verdict import verdict
+from muster.fault_tolerance.core.verdict import by_event
 from muster.requeue.core import decide as requeue
 from tests.sim.limit_walks import Step, Walk
 
@@ -79,8 +79,11 @@ def restarts_stay_within_their_limit(walk: Walk) -> None:
     for step in walk.steps:
         if isinstance(step.fact, f.Resumed):
             used = 0
-        ordered = isinstance(step.fact, f.ReplacementOrdered) and step.fact.restart
-        used += isinstance(step.fact, f.Restarted) or ordered
+        match step.fact:
+            case f.Restarted(infrastructure=False, hang=False):
+                used += 1
+            case f.ReplacementOrdered(restart=True):
+                used += 1
         _require(used <= step.before.demand.max_restarts, f"restart {used}", step)
 
 
@@ -223,8 +226,8 @@ def _when_over(kind: DeadlineKind, state: JobState, seq: int, at: datetime) -> f
     match kind:
         case DeadlineKind.QUEUE | DeadlineKind.ROUND:
             return requeue.on_deadline(state, seq, at, requeue.Round(at=at, upto=seq))
-        case DeadlineKind.VERDICT:
-            return verdict(state, None, at)
+        case DeadlineKind.SETTLE | DeadlineKind.VERDICT:
+            return by_event(state, None, at)
         case DeadlineKind.PLAN:
             return f.Unscheduled(cause=f.Withdrawal.PLAN_ABANDONED)
         case DeadlineKind.START:

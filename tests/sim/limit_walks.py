@@ -24,7 +24,7 @@ from muster.domain.reasons import ReasonCode, reason
 from muster.domain.spec import JobSpec
 from muster.domain.state import DeadlineKind, JobState, Wait
 from muster.domain.violations import Violation
-from muster.fault_tolerance.core.verdict import verdict
+from muster.fault_tolerance.core.verdict import by_event
 from muster.requeue.core import decide as requeue
 from tests.support.lives import START, auto_queue, spec
 
@@ -91,7 +91,7 @@ class Walk:
     def fault_tolerance_looks(self) -> None:
         """With what it has seen, or without."""
         seen = self.evidence if self.rng.random() < 0.9 else None
-        self.tell(Owner.FAULT_TOLERANCE, verdict(self.state, seen, self.now))
+        self.tell(Owner.FAULT_TOLERANCE, by_event(self.state, seen, self.now))
 
     def a_round_runs(self) -> None:
         """It may know the job as it is, or as it was."""

@@ -19,7 +19,6 @@ from muster.domain.edges import EDGES
 from muster.domain.facts import (
     Fact,
     QueueTimedOut,
-    ReplacementOrdered,
     Requeued,
     Started,
     StopRequested,
@@ -30,7 +29,7 @@ from muster.domain.state import DeadlineKind, JobState
 from muster.executor.backends import Launch
 from muster.executor.core import reconcile
 from muster.executor.core.view import View, Worker
-from muster.fault_tolerance.core import verdict
+from muster.fault_tolerance.core import again, strategy
 from muster.log.memory import MemoryLog
 from muster.requeue import handlers as requeue_handlers
 from muster.requeue.core import decide
@@ -244,10 +243,10 @@ def a_release_is_never_followed_up(patch: Patch) -> None:
 
 
 def a_handler_fails_in_a_way_of_its_own(patch: Patch) -> None:
-    def verdict_of(*args: object) -> None:
+    def verdict_of(*args: object, **more: object) -> None:
         raise ZeroDivisionError("a budget of nothing")
 
-    patch.setattr("muster.fault_tolerance.handlers.verdict", verdict_of)
+    patch.setattr("muster.fault_tolerance.judging.judging.judge", verdict_of)
 
 
 def the_queue_is_a_stack(patch: Patch) -> None:
@@ -263,27 +262,18 @@ def everything_is_shown_as_running(patch: Patch) -> None:
 
 
 def a_lost_node_costs_a_restart(patch: Patch) -> None:
-    true = verdict._on_lost_nodes
+    def replaced(*args: Any) -> Fact:
+        paid = {"infrastructure": False, "restart": True}
+        return again.replaced(*args).model_copy(update=paid)
 
-    def on_lost_nodes(*args: Any) -> Fact:
-        fact = true(*args)
-        if not isinstance(fact, ReplacementOrdered):
-            return fact
-        return fact.model_copy(update={"infrastructure": False, "restart": True})
-
-    patch.setattr(verdict, "_on_lost_nodes", on_lost_nodes)
+    patch.setattr("muster.fault_tolerance.core.verdict.replaced", replaced)
 
 
 def the_restart_budget_is_off_by_one(patch: Patch) -> None:
-    true = verdict._on_budget
+    def limit_of(demand: Demand) -> int:
+        return strategy.limit_of(demand) + bool(strategy.limit_of(demand))
 
-    def on_budget(state: JobState, *args: Any, **more: Any) -> Fact:
-        more_demand = state.demand.model_copy(
-            update={"max_restarts": state.demand.max_restarts + bool(state.demand.max_restarts)}
-        )
-        return true(state.model_copy(update={"demand": more_demand}), *args, **more)
-
-    patch.setattr(verdict, "_on_budget", on_budget)
+    patch.setattr("muster.fault_tolerance.core.case.limit_of", limit_of)
 
 
 def the_promised_words_are_gone(patch: Patch) -> None:

@@ -110,4 +110,5 @@ def _evicted(case: Case) -> Promise:
 def _moved(case: Case) -> Promise:
     """An operator's drain or a broken machine: it queues again, and that is not counted."""
     clock = "from zero" if case.auto is not None else _goes_on(case)
-    return Promise("queued", "EVICTED", entry=True, clock=clock)
+    why = "REPLACING" if case.happening.event is Event.LOST else "EVICTED"
+    return Promise("queued", why, entry=True, clock=clock)

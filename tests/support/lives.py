@@ -8,6 +8,7 @@ from typing import Any
 
 from muster.domain import facts as f
 from muster.domain.auto_queue import AutoQueueSpec
+from muster.domain.deadlines import SETTLE_S
 from muster.domain.demand import QueueLimits
 from muster.domain.evolve import evolve
 from muster.domain.spec import JobSpec
@@ -97,4 +98,6 @@ class Life:
         failure = f.WorkerFailure(
             worker="worker-0", node="n1", exit_code=exit_code, cause=cause, ended_at=self.at
         )
-        return self.then(f.WorkersFailed(attempt=self.state.attempt, failures=(failure,)))
+        settle_s = SETTLE_S if len(self.state.placed_on) > 1 else 0
+        attempt = self.state.attempt
+        return self.then(f.WorkersFailed(attempt=attempt, failures=(failure,), settle_s=settle_s))

@@ -97,7 +97,7 @@ class SilentWorld:
     def running(self, job: str = "j1", *, workers: int = 1, **more: Any) -> None:
         """Let a job run, a worker on each of n0, n1 ..."""
         hang = more.pop("hang", {"action": "notify", "window_s": 600})
-        tolerant = {"enabled": True, "max_retries": 3, "hang": hang}
+        tolerant = {"enabled": True, "max_retries": 3, "hang": hang} | more.pop("tolerant", {})
         wanted = spec(fault_tolerance=tolerant, **more)
         wanted = wanted.model_copy(
             update={"resource": wanted.resource.model_copy(update={"replicas": workers})}
@@ -200,6 +200,7 @@ class SilentWorld:
         return told and told.model_copy(update={"job": job, "attempt": attempt})
 
     def _output(self, asked: AskFailure) -> FailureEvidence:
+        """Answer about a failure; other worlds tell more."""
         workers = tuple(
             WorkerEvidence(worker=name, node="n0", rank=0, alive=True, tail=self.output)
             for name in asked.tails

@@ -20,6 +20,8 @@ VICTIM_MARGIN_S = 60
 """Added to the victims' grace before their beneficiary's plan is given up."""
 RELEASE_MARGIN_S = 300
 """After the kill, so long until a release is overdue."""
+SETTLE_S = 10
+"""So long after the first report of a failure those that fail with it are waited for."""
 VERDICT_S = 60
 """Within this time fault tolerance decides, or a person must."""
 
@@ -45,6 +47,7 @@ DEADLINES: dict[DeadlineKind, Deadline] = {
     DeadlineKind.START: Deadline(frozenset({Phase.STARTING}), Owner.EXECUTOR, "start_failed"),
     DeadlineKind.GRACE: Deadline(_HELD_BACK, Owner.EXECUTOR, ""),
     DeadlineKind.RELEASE: Deadline(_HELD_BACK, Owner.EXECUTOR, "release_overdue"),
+    DeadlineKind.SETTLE: Deadline(frozenset({Phase.FAULTED}), Owner.FAULT_TOLERANCE, ""),
     DeadlineKind.VERDICT: Deadline(frozenset({Phase.FAULTED}), Owner.FAULT_TOLERANCE, "escalated"),
     DeadlineKind.HOLD: Deadline(frozenset({Phase.DEBUG_HOLDING}), Owner.EXECUTOR, "hold_ended"),
     DeadlineKind.RUN: Deadline(frozenset({Phase.RUNNING}), Owner.EXECUTOR, "run_timed_out"),

@@ -359,6 +359,7 @@ def _workers_failed(state: JobState, fact: f.WorkersFailed, at: datetime) -> Cha
         "phase": Phase.FAULTED,
         "deadlines": {
             **_keep(state, *_QUEUE_CLOCKS),
+            **({DeadlineKind.SETTLE: _after(at, fact.settle_s)} if fact.settle_s else {}),
             DeadlineKind.VERDICT: _after(at, VERDICT_S),
         },
         "reason": reason(ReasonCode.WORKER_FAILED, worker=first.worker, node=first.node, why=why),

@@ -191,10 +191,14 @@ class WorkerFailure(Frozen):
 
 
 class WorkersFailed(OfAttempt):
-    """At least one worker ended badly; first is the one that ended first."""
+    """At least one worker ended badly; first is the one that ended first.
+
+    settle_s: others still run that may fail of the same cause; they are waited for so long.
+    """
 
     event: ClassVar[str] = "workers_failed"
     failures: Annotated[tuple[WorkerFailure, ...], Field(min_length=1)]
+    settle_s: int = 0
 
 
 class Succeeded(OfAttempt):

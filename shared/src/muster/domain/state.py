@@ -28,6 +28,7 @@ class DeadlineKind(StrEnum):
     START = "start"
     GRACE = "grace"
     RELEASE = "release"
+    SETTLE = "settle"
     VERDICT = "verdict"
     HOLD = "hold"
     RUN = "run"

@@ -15,8 +15,12 @@ from muster.fault_tolerance.handlers import Handlers
 from muster.fault_tolerance.hanging.answers import Answers
 from muster.fault_tolerance.hanging.asking import Asking
 from muster.fault_tolerance.hanging.watching import Watching
+from muster.fault_tolerance.judging.judging import Judging
+from muster.fault_tolerance.judging.others import Others
+from muster.fault_tolerance.judging.questions import Questions
 from muster.fault_tolerance.lives import Lives
 from muster.fault_tolerance.nodes import Nodes
+from muster.fault_tolerance.rulebook import Rules
 from muster.fault_tolerance.settings import FaultToleranceSettings
 from muster.fault_tolerance.stream import subscriptions
 from muster.fault_tolerance.surroundings import Surroundings
@@ -40,7 +44,10 @@ def build(runtime: Runtime, settings: FaultToleranceSettings | None = None) -> S
     around = Surroundings(known, database, runtime.clock, settings)
     troubles = Troubles(journal, database, around, settings)
     nodes = Nodes(journal, database, around, troubles, settings)
-    handlers = Handlers(journal)
+    rules = Rules(settings.rules_dir)
+    others = Others(around, troubles)
+    judging = Judging(journal, Questions(runtime.bus), rules.current, others, runtime.aside)
+    handlers = Handlers(journal, judging)
     watching = Watching(journal, Asking(runtime.bus), around, settings)
     return Service(
         owner=Owner.FAULT_TOLERANCE,

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from muster.domain import facts as f
 from muster.domain.causes import SCHEDULER_CAUSES
-from muster.domain.deadlines import passed
+from muster.domain.deadlines import SETTLE_S, passed
 from muster.domain.demand import JobType
 from muster.domain.phases import Phase
 from muster.domain.state import DeadlineKind, JobState
@@ -124,7 +124,7 @@ def _launched(state: JobState, view: View, now: datetime) -> Step | None:
     missing = tuple(name for name in state.placed_on if name not in workers)
     failures = _failures(state, view)
     if failures:
-        return Record(f.WorkersFailed(attempt=state.attempt, failures=failures))
+        return _failed(state, failures)
     if passed(state, DeadlineKind.START, now):
         return _start_failed(state, _not_up(missing, workers))
     closed = sorted({state.placed_on[name] for name in missing} & view.fenced)
@@ -146,6 +146,13 @@ def _start_failed(state: JobState, why: str) -> Record:
     return Record(f.StartFailed(attempt=state.attempt, why=why))
 
 
+def _failed(state: JobState, failures: tuple[f.WorkerFailure, ...]) -> Record:
+    """Report a failure; those that still run may be about to fail of the same cause."""
+    left = state.placed_on.keys() - {one.worker for one in failures}
+    settle_s = SETTLE_S if left else 0
+    return Record(f.WorkersFailed(attempt=state.attempt, failures=failures, settle_s=settle_s))
+
+
 # --- running -----------------------------------------------------------------------------------
 
 
@@ -154,7 +161,7 @@ def _running(state: JobState, view: View, now: datetime) -> Step | None:
     if _is_success(state, view):
         return Record(f.Succeeded(attempt=state.attempt))
     if failures:
-        return Record(f.WorkersFailed(attempt=state.attempt, failures=failures))
+        return _failed(state, failures)
     if passed(state, DeadlineKind.RUN, now):
         return Record(f.RunTimedOut())
     return None
@@ -243,7 +250,7 @@ def _before_signal(state: JobState, view: View) -> Step | None:
     if state.phase is Phase.EVICTING and ordered:
         failures = tuple(x for x in _failures(state, view) if x.exit_code is not None)
         if failures:
-            return Record(f.WorkersFailed(attempt=state.attempt, failures=failures))
+            return _failed(state, failures)
     return None
 
 

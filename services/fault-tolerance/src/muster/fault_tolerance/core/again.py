@@ -5,16 +5,17 @@ A wait of at most five minutes keeps the nodes; a longer one gives them back to 
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from muster.domain.causes import EvictionCause
 from muster.domain.facts import Judged, ReplacementOrdered, Restarted
 from muster.domain.reasons import Reason, ReasonCode
 from muster.fault_tolerance.core.backoff import KEEPS_NODES, after_pause, wait
 from muster.fault_tolerance.core.case import Case
+from muster.fault_tolerance.core.cause import LOST, RECLAIMED
 from muster.fault_tolerance.core.ledger import Ledger
 
-_LOST = frozenset({"node.lost", "node.reclaimed"})
+_LOST = frozenset({LOST, RECLAIMED})
 
 
 def restarted(case: Case, ledger: Ledger, why: Reason) -> Judged:
@@ -37,6 +38,30 @@ def replaced(case: Case, ledger: Ledger, why: Reason, nodes: tuple[str, ...]) ->
     """Return the next attempt on other nodes."""
     cause = EvictionCause.NODE_LOST if case.diagnosis.rule in _LOST else EvictionCause.FAULT
     return _elsewhere(cause, ledger, why, avoid=nodes)
+
+
+def waited_out(case: Case, why: Reason) -> Judged:
+    """Return the longest wait that keeps the nodes: too many are silent for any to be dead."""
+    until = case.now + KEEPS_NODES
+    return Restarted(reason=why, infrastructure=True, not_before=until)
+
+
+def delayed(fact: Judged, seconds: float, now: datetime) -> Judged:
+    """Return the same, not to begin before its turn among all that restart."""
+    if not isinstance(fact, Restarted | ReplacementOrdered) or seconds <= 0:
+        return fact
+    begin = max(fact.not_before or now, now + timedelta(seconds=seconds))
+    if isinstance(fact, ReplacementOrdered) or begin - now <= KEEPS_NODES:
+        return fact.model_copy(update={"not_before": begin})
+    return ReplacementOrdered(
+        cause=EvictionCause.BACKOFF,
+        reason=fact.reason,
+        diagnosis=fact.diagnosis,
+        infrastructure=fact.infrastructure,
+        restart=not (fact.infrastructure or fact.hang),
+        hang=fact.hang,
+        not_before=begin,
+    )
 
 
 def paused(case: Case) -> Judged:

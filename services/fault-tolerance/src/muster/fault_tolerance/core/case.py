@@ -15,8 +15,8 @@ from muster.fault_tolerance.core.strategy import limit_of
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """seen: which of the job's keywords stand in its output. again: how often the same failure
-    came before in a row without progress."""
+    """seen: which of the job's keywords stand in its output. silent: so many nodes went silent at
+    once that none may be taken for dead."""
 
     state: JobState
     failure: Failure
@@ -24,6 +24,7 @@ class Case:
     cause: Cause
     now: datetime
     seen: frozenset[str] = frozenset()
+    silent: bool = False
 
     @property
     def limit(self) -> int:

@@ -32,6 +32,9 @@ class Cause:
     advice: Advice | None = None
 
 
+LOST = "node.lost"
+RECLAIMED = "node.reclaimed"
+
 _CONFIDENCE = {
     Source.POD: 0.95,
     Source.NODE: 0.9,
@@ -87,7 +90,7 @@ def lost(nodes: tuple[str, ...], worker: WorkerEvidence | None) -> Cause:
     """Return the cause where nodes are gone."""
     named = ", ".join(nodes)
     return Cause(
-        rule="node.lost",
+        rule=LOST,
         blame=Blame.HARDWARE,
         kind=Kind.TRANSIENT,
         action=Action.EXCLUDE,
@@ -103,7 +106,7 @@ def lost(nodes: tuple[str, ...], worker: WorkerEvidence | None) -> Cause:
 def reclaimed(node: str) -> Cause:
     """Return the cause where a node is being taken away."""
     return Cause(
-        rule="node.reclaimed",
+        rule=RECLAIMED,
         blame=Blame.PLATFORM,
         kind=Kind.TRANSIENT,
         action=Action.REQUEUE,

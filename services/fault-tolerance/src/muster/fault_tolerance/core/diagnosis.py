@@ -37,7 +37,7 @@ def explained(failure: Failure, book: Rulebook, now: datetime) -> tuple[Diagnosi
     """Return the judgement and the cause behind it, which has the words for people."""
     view = view_of(failure, book)
     cause = refined(explained_together(choose(view), view), view)
-    print_of = fingerprint(cause.rule, _tail(view, cause), view.stage)
+    print_of = fingerprint(*_named_by(view, cause), view.stage)
     past = past_of(view, print_of, telling=_is_telling(view, cause))
     cause, history = judged_by_history(cause, view, past)
     found = Diagnosis(
@@ -70,12 +70,12 @@ def view_of(failure: Failure, book: Rulebook) -> View:
     return View(failure, book, signs, order, stage_of(failure, order))
 
 
-def _tail(view: View, cause: Cause) -> str:
-    """Return what the failure is named by: the output, or the exit where there is none."""
+def _named_by(view: View, cause: Cause) -> tuple[str | None, str]:
+    """Return rule and output that name a failure; its exit where there is neither."""
     worker = _worker(view, cause)
-    if worker is None:
-        return ""
-    return worker.tail if worker.tail.strip() else f"{worker.cause} {worker.exit_code}"
+    if worker is None or cause.rule is not None or worker.tail.strip():
+        return cause.rule, worker.tail if worker else ""
+    return f"{worker.cause}.{worker.exit_code}", ""
 
 
 def _worker(view: View, cause: Cause) -> WorkerEvidence | None:

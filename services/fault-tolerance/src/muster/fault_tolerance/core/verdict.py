@@ -20,8 +20,15 @@ from muster.domain.facts import Escalated, Fact, Failed, Judged, ReplacementOrde
 from muster.domain.phases import Phase
 from muster.domain.reasons import ReasonCode, reason
 from muster.domain.state import DeadlineKind, JobState
-from muster.fault_tolerance.core.again import left_as_ordered, paused, replaced, restarted
+from muster.fault_tolerance.core.again import (
+    left_as_ordered,
+    paused,
+    replaced,
+    restarted,
+    waited_out,
+)
 from muster.fault_tolerance.core.case import Case
+from muster.fault_tolerance.core.cause import LOST
 from muster.fault_tolerance.core.choice import FULL
 from muster.fault_tolerance.core.diagnosis import explained
 from muster.fault_tolerance.core.event import failure_of
@@ -47,20 +54,22 @@ def judge(
     book: Rulebook,
     now: datetime,
     seen: Collection[str] = (),
+    *,
+    silent: bool = False,
 ) -> Judged | None:
     """Diagnose a failure and decide about the job; None when it is not faulted any more.
 
-    seen: which of the job's keywords stand in its output.
+    seen: which of the job's keywords stand in its output. silent: see `Case`.
     """
     if state.phase is not Phase.FAULTED:
         return None
     diagnosis, cause = explained(failure, book, now)
-    return verdict(Case(state, failure, diagnosis, cause, now, frozenset(seen)))
+    return verdict(Case(state, failure, diagnosis, cause, now, frozenset(seen), silent))
 
 
 def by_event(
     state: JobState, evidence: Fact | None, now: datetime, book: Rulebook = NO_RULES
-) -> Fact | None:
+) -> Judged | None:
     """Decide from the event of the failure alone, for which nobody was asked.
 
     evidence: the fact that made the job faulted; None if it cannot be read.
@@ -72,7 +81,7 @@ def by_event(
     return judge(state, failure_of(state, evidence, now), book, now)
 
 
-def undecided(state: JobState, now: datetime) -> Fact | None:
+def undecided(state: JobState, now: datetime) -> Judged | None:
     """Decide where not even the event of the failure can be read: a person, once time is over."""
     if not passed(state, DeadlineKind.VERDICT, now):
         return None
@@ -172,6 +181,8 @@ def _infrastructure(case: Case) -> Judged:
     if refused is not None:
         return refused
     why = case.says(ReasonCode.REPLACING)
+    if case.silent and case.diagnosis.rule == LOST and case.state.eviction is None:
+        return waited_out(case, case.says(ReasonCode.PAUSED))
     if case.diagnosis.nodes or case.diagnosis.action is Action.REQUEUE:
         return replaced(case, Ledger.INFRASTRUCTURE, why, case.diagnosis.nodes)
     count = recent(case.state, case.now) + 1

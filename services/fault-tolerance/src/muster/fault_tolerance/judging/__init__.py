@@ -1,0 +1,1 @@
+"""Judging failed jobs: asks what is known, lets `core` decide, and records."""
