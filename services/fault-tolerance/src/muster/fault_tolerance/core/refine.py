@@ -49,8 +49,7 @@ def refined(cause: Cause, view: View) -> Cause:
 def _before_any_step(cause: Cause, view: View) -> Cause:
     """What the program's own code raises before its first step, it raises again."""
     own = cause.blame is Blame.USER and cause.source is Source.LOG
-    weak = cause.sign is not None and cause.sign.rule.weak
-    if not own or weak or cause.action is not Action.RETRY_ONCE or not early(view):
+    if not own or cause.action is not Action.RETRY_ONCE or not early(view):
         return cause
     if in_a_library_of_one(cause, view):
         return replace(cause, blame=Blame.UNKNOWN)
