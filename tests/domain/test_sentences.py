@@ -10,6 +10,7 @@ import pytest
 
 from muster.domain import facts as f
 from muster.domain.causes import CAUSES_ZH, EvictionCause
+from muster.domain.evidence import CheckpointFound
 from muster.domain.phases import Phase
 from muster.domain.reasons import ReasonCode, reason
 from muster.domain.sentences import SENTENCES, sentence
@@ -38,6 +39,16 @@ def test_no_cause_is_left_in_english_in_a_chinese_text(cause: EvictionCause) -> 
         assert CAUSES_ZH[cause] in words
         assert cause.value not in words
     assert cause.value in reason(ReasonCode.EVICTED, cause=cause.value).en
+
+
+def test_a_start_says_which_checkpoint_it_goes_on_from_and_which_are_broken() -> None:
+    torn = CheckpointFound(name="step-200", step=200, complete=False, why="cut off")
+    fact = f.Launching(attempt=2, resume_from="/ckpt/step-100", skipped=(torn,))
+    assert sentence(fact) == (
+        "starting every worker (attempt 2); goes on from /ckpt/step-100; skipped step-200: cut off",
+        "正在启动全部 Worker（第 2 次运行）；从 /ckpt/step-100 继续；跳过 step-200：cut off",
+    )
+    assert sentence(f.Launching(attempt=1))[0] == "starting every worker (attempt 1)"
 
 
 SAMPLES: tuple[f.Fact, ...] = (

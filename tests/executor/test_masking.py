@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,18 @@ def test_what_looks_like_a_secret_is_masked(text: str, shown: str) -> None:
 @pytest.mark.parametrize("text", HARMLESS)
 def test_what_looks_like_none_stays(text: str) -> None:
     assert masked(text) == text
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["passw", "eyJ", "-eyJaaaaaaaa.", "token ", "credential", "//", "//a", "basic ", "sk-", "=",
+     "\"'", "-----BEGIN PRIVATE KEY-----", "token=", " ", "\n", "secret" + " " * 50],
+)  # fmt: skip
+def test_no_text_takes_long(piece: str) -> None:
+    text = (piece * 70_000)[:70_000]
+    began = time.perf_counter()
+    masked(text, ("aaaa", "short"))
+    assert time.perf_counter() - began < 1.0
 
 
 def test_a_jobs_own_values_are_masked_wherever_they_stand() -> None:

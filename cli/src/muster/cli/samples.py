@@ -51,6 +51,8 @@ resource:
 #   step: ["tick # of *"]
 #   checkpoint_saved: ["snapshot # written"]
 #   checkpoint_loaded: ["back at tick #"]
+#   evaluating: ["exam begins"]        # phases without steps: saving, evaluating, loading
+#   over: ["exam is over"]             # a new step ends them, too
 
 # grace_s: 30                 # between the stop signal and the kill: time for a checkpoint
 # labels: {team: nlp}
@@ -100,6 +102,8 @@ resource:
 #   step: ["tick # of *"]
 #   checkpoint_saved: ["snapshot # written"]
 #   checkpoint_loaded: ["back at tick #"]
+#   evaluating: ["exam begins"]        # 不产生步数的阶段：saving、evaluating、loading
+#   over: ["exam is over"]             # 出现新的步数也视为阶段结束
 
 # grace_s: 30                 # 停止信号到强制结束之间的时间，用于写 checkpoint
 # labels: {team: nlp}
@@ -125,6 +129,7 @@ _NODES_EN = """\
   # labels: {topology.example.com/switch: s1}       # levels that a job's locality may name
   # taints: [{key: dedicated, value: vision}]       # only for jobs that tolerate it
   # foreign: {gpus: 1}                              # pretend that others use a GPU
+  # kernel_log: spot-1.log                          # its kernel's lines, as of `dmesg`
 """
 
 _NODES_ZH = """\
@@ -147,6 +152,7 @@ _NODES_ZH = """\
   # labels: {topology.example.com/switch: s1}       # 任务的就近级别可使用的标签
   # taints: [{key: dedicated, value: vision}]       # 仅接收容忍该污点的任务
   # foreign: {gpus: 1}                              # 模拟其他程序占用的 GPU
+  # kernel_log: spot-1.log                          # 该节点的内核日志，格式同 `dmesg`
 """
 
 SAMPLES: dict[str, tuple[str, str]] = {

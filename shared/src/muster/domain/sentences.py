@@ -25,8 +25,8 @@ SENTENCES: dict[str, tuple[str, str]] = {
     "unscheduled": ("placement taken back: {cause}", "已撤回分配：{cause}"),
     "declined": ("no room in its one round: {why}", "唯一一轮调度没有空位：{why_zh}"),
     "launching": (
-        "starting every worker (attempt {attempt})",
-        "正在启动全部 Worker（第 {attempt} 次运行）",
+        "starting every worker (attempt {attempt}){resuming}",
+        "正在启动全部 Worker（第 {attempt} 次运行）{resuming}",
     ),
     "start_refused": ("the start was refused: {why}", "启动被拒绝：{why_zh}"),
     "start_failed": ("the start failed: {why}", "启动失败：{why}"),
@@ -141,6 +141,8 @@ def _extra(fact: f.Fact, language: int) -> dict[str, Any]:
         case f.Scheduled():
             values = {"nodes": len(fact.placement), "placement": _placement(fact.placement)}
             return values | {"likely": _likely(fact.outlook, language)}
+        case f.Launching():
+            return {"resuming": _resuming(fact, language)}
         case f.Rescaled():
             return {"placement": _placement(fact.placement)}
         case f.StartRefused():
@@ -154,6 +156,17 @@ def _extra(fact: f.Fact, language: int) -> dict[str, Any]:
 
 def _placement(placement: f.Placement) -> str:
     return "; ".join(f"{node} ({' '.join(workers)})" for node, workers in placement.items())
+
+
+_FROM = ("; goes on from {path}", "；从 {path} 继续")
+_SKIPPED = ("; skipped {name}: {why}", "；跳过 {name}：{why}")
+
+
+def _resuming(fact: f.Launching, language: int) -> str:
+    """Say which checkpoint a further attempt is given, and which newer ones are broken."""
+    found = _FROM[language].format(path=fact.resume_from) if fact.resume_from else ""
+    skipped = (_SKIPPED[language].format(name=x.name, why=x.why) for x in fact.skipped)
+    return found + "".join(skipped)
 
 
 _LIKELY = (

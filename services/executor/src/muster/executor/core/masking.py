@@ -14,13 +14,14 @@ ANYWHERE = 6
 """Characters from which on a value is masked inside words, too; a shorter one only as a word."""
 
 _NAMED = re.compile(
-    r"(?i)((?:token|secret|passw\w*|credential\w*|(?:api|access|secret|private)[_-]?key)[\"']?"
+    r"(?i)((?:token|secret|passw\w{0,16}|credential\w{0,8}|(?:api|access|secret|private)[_-]?key)[\"']?"
     r"\s*[=:]\s*[\"']?)[^\s\"',;]+"
 )
+# Patterns begin at the beginning of a word or go on for a bounded length: a text costs its length.
 _HEADER = re.compile(r"(?i)(\b(?:bearer|basic) )[A-Za-z0-9+/_.~-]{8,}=*")
 _LOGIN = re.compile(r"//[^/\s@]+@")
 _KEYS = re.compile(
-    r"\b(?:sk-[\w-]{20,}|hf_[A-Za-z0-9]{20,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}"
+    r"(?<![\w-])(?:sk-[\w-]{20,}|hf_[A-Za-z0-9]{20,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}"
     r"|glpat-[\w-]{20,}|(?:AKIA|ASIA|LTAI)[A-Za-z0-9]{12,}|xox[abprs]-[\w-]{10,}"
     r"|eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,})"
 )

@@ -27,7 +27,7 @@ _TOOLS = (
     ("journalctl", "--dmesg", "--no-pager", "--output", "short-iso-precise", "--lines", "2000"),
 )
 _TIME = re.compile(r"^(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)([.,]\d+)?(Z|[+-]\d\d:?\d\d)?\s+")
-_PROCESS = re.compile(r"\b(?:[^\s\[\]]+\[(\d+)\]: |(?:Killed process|Kill process) (\d+)\b)")
+_PROCESS = re.compile(r"\b(?:[^\s\[\]]{1,64}\[(\d+)\]: |(?:Killed process|Kill process) (\d+)\b)")
 _OUT_OF_MEMORY = re.compile(r"(?:[Oo]ut of memory|oom-kill).*?\bKilled process (\d+)\b")
 
 
