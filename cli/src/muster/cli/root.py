@@ -21,6 +21,7 @@ PANELS: dict[str, tuple[str, ...]] = {
         "show",
         "logs",
         "explain",
+        "faults",
         "hang",
         "stop",
         "resume",

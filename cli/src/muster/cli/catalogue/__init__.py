@@ -11,6 +11,7 @@ from muster.cli.catalogue.demo import DEMO
 from muster.cli.catalogue.diagnose import DIAGNOSE
 from muster.cli.catalogue.doctor import DOCTOR
 from muster.cli.catalogue.errors import ERRORS
+from muster.cli.catalogue.faults import FAULTS
 from muster.cli.catalogue.files import FILES
 from muster.cli.catalogue.hangs import HANGS
 from muster.cli.catalogue.help import HELP
@@ -37,6 +38,7 @@ _PARTS: tuple[Mapping[str, tuple[str, str]], ...] = (
     USAGE,
     STABILITY,
     HANGS,
+    FAULTS,
 )
 
 TEXTS: Mapping[str, tuple[str, str]] = {key: pair for part in _PARTS for key, pair in part.items()}

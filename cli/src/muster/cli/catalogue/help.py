@@ -62,6 +62,10 @@ HELP: dict[str, tuple[str, str]] = {
         "Say why a job is where it is, and what it waits for.",
         "说明任务为何处于当前状态、在等待什么。",
     ),
+    "help.faults": (
+        "Tell every failure of a job: cause, evidence, verdict, ledgers and what followed.",
+        "显示任务的每次故障（容错详情）：原因、证据、处理结果、计数与关联的重试。",
+    ),
     "help.hang": (
         "Say whether a job's silence is judged, and what each family of signals says.",
         "说明任务是否处于挂起检测中，以及各类信号的判断。",

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from muster.cli.texts import pick, say
+from muster.cli.views.faults import faults_of, last_failure
 from muster.cli.views.jobs import gang, job_document
 from muster.cli.views.stability import outlook_text
 from muster.cli.views.states import reason_text, shown
@@ -42,6 +43,7 @@ def job_view(
                 *facts(state, now, why),
                 *_debugging(state, debugged_by),
                 *_parked(state, history, now),
+                *last_failure(state, faults_of(history)),
             )
         )
     ]

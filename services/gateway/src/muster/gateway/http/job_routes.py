@@ -1,4 +1,4 @@
-"""`/api/v1/jobs` and `/api/v1/jobs/{tenant}/{job}`."""
+"""`/api/v1/jobs`, `/api/v1/jobs/{tenant}/{job}` and its `/faults`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from fastapi import APIRouter, Request
 
 from muster.domain.errors import Temporary
 from muster.gateway.core.filters import place_of
+from muster.gateway.http.fault_rows import FaultsPage, faults_page
 from muster.gateway.http.problems import Problem, violation
 from muster.gateway.http.queries import JobQuery, Query, Token, make_cursor
 from muster.gateway.http.rows import JobDetail, JobPage, job_detail, job_row
@@ -39,12 +40,23 @@ def router(surface: Surface) -> APIRouter:
         request: Request, tenant: Token, job: Token, query: Annotated[Query, fastapi.Query()]
     ) -> JobDetail:
         """One job as the log's leader knows it, with every event of its life."""
-        life = await _life(surface, tenant, job)
-        if life is None:
-            raise Problem(404, violation("E_JOB_UNKNOWN", "$.path.job", tenant=tenant, job=job))
-        return job_detail(life, language_of(request, query.lang))
+        return job_detail(await _known(surface, tenant, job), language_of(request, query.lang))
+
+    @routes.get("/jobs/{tenant}/{job}/faults", name="faults")
+    async def faults(
+        request: Request, tenant: Token, job: Token, query: Annotated[Query, fastapi.Query()]
+    ) -> FaultsPage:
+        """Every failure of one job: why, what was decided, who paid for it and what followed."""
+        return faults_page(await _known(surface, tenant, job), language_of(request, query.lang))
 
     return routes
+
+
+async def _known(surface: Surface, tenant: str, job: str) -> Life:
+    life = await _life(surface, tenant, job)
+    if life is None:
+        raise Problem(404, violation("E_JOB_UNKNOWN", "$.path.job", tenant=tenant, job=job))
+    return life
 
 
 async def _life(surface: Surface, tenant: str, job: str) -> Life | None:
