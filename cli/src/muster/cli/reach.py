@@ -20,13 +20,16 @@ from muster.cli.exits import Exit
 from muster.cli.imagining import Supposed
 from muster.cli.session import DEFAULT_TENANT, Session
 from muster.client import MusterClient, NoAnswer, connect
-from muster.client.faults import ask_hang
+from muster.client.faults import ask_fingerprints, ask_hang, ask_nodes
 from muster.contracts import subjects
 from muster.contracts.alarms import LogLines
+from muster.contracts.events import IncidentData
 from muster.contracts.fault_questions import HangAnswer
+from muster.contracts.judgements import FingerprintClusters, NodeRatings
 from muster.contracts.queries import QueryAnswer
 from muster.contracts.requests import Answer, Request
 from muster.domain.clock import ClockSet
+from muster.domain.incidents import Incident
 from muster.domain.nodes import NodeState
 from muster.domain.pools import (
     FragmentsMeasured,
@@ -154,6 +157,23 @@ class Reach:
     async def hang(self, job: JobState) -> HangAnswer:
         """Ask fault tolerance about a job's silence. Raises NobodyAnswers."""
         return await ask_hang(self._client.connection, job.pool, job.tenant, job.job)
+
+    async def node_ratings(self, pool: str | None = None) -> NodeRatings:
+        """Ask fault tolerance which nodes failures point at. Raises NobodyAnswers."""
+        return await ask_nodes(self._client.connection, pool)
+
+    async def fingerprints(self, limit: int) -> FingerprintClusters:
+        """Ask fault tolerance which failures no rule knows. Raises NobodyAnswers."""
+        return await ask_fingerprints(self._client.connection, limit)
+
+    async def incidents(self) -> list[Incident]:
+        """Return the last incident of every cause, the newest first."""
+        last: dict[str, Incident] = {}
+        async for item in self.events((subjects.ALL_INCIDENTS,)):
+            if isinstance(item.event.data, IncidentData):
+                incident = item.event.data.detail.incident
+                last[incident.id] = incident
+        return sorted(last.values(), key=lambda each: each.opened_at, reverse=True)
 
     async def fit(
         self, spec: Mapping[str, Any], tenant: str, user: str, pool: str, as_if: Supposed

@@ -15,6 +15,7 @@ from muster.cli.catalogue.faults import FAULTS
 from muster.cli.catalogue.files import FILES
 from muster.cli.catalogue.hangs import HANGS
 from muster.cli.catalogue.help import HELP
+from muster.cli.catalogue.incidents import INCIDENTS
 from muster.cli.catalogue.jobs import JOBS
 from muster.cli.catalogue.plan import PLAN
 from muster.cli.catalogue.replay import REPLAY
@@ -39,6 +40,7 @@ _PARTS: tuple[Mapping[str, tuple[str, str]], ...] = (
     STABILITY,
     HANGS,
     FAULTS,
+    INCIDENTS,
 )
 
 TEXTS: Mapping[str, tuple[str, str]] = {key: pair for part in _PARTS for key, pair in part.items()}

@@ -9,10 +9,8 @@ from typing import Annotated
 
 import typer
 
-from muster.bus import NobodyAnswers
 from muster.cli import output
-from muster.cli.errors import CliError
-from muster.cli.exits import Exit
+from muster.cli.judging import fault_tolerance_answers
 from muster.cli.reach import reach
 from muster.cli.running import run
 from muster.cli.session import Session, session_of
@@ -36,11 +34,8 @@ def hang(
 async def _hang(session: Session, text: str, tenant: str | None) -> None:
     async with reach(session) as muster:
         state = await muster.find(text, tenant)
-        try:
+        with fault_tolerance_answers():
             answer = await muster.hang(state)
-        except NobodyAnswers as error:
-            seconds = f"{error.seconds:.1f}"
-            raise CliError("no_fault_tolerance", Exit.UNREACHABLE, seconds=seconds) from error
     if session.as_json:
         output.document(answer)
         return

@@ -98,6 +98,8 @@ def _more(node: NodeState) -> Iterator[str]:
         yield say("nodes.draining")
     elif node.cordoned:
         yield say("nodes.cordoned")
+    if node.excluded_until is not None:
+        yield say("nodes.excluded", at=clock(node.excluded_until))
     if node.suspected:
         yield say("nodes.suspected")
     for taint in node.shape.taints:

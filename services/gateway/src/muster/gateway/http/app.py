@@ -21,6 +21,7 @@ from muster.gateway.http import (
     capacity_routes,
     health_routes,
     job_routes,
+    lemon_routes,
     page_routes,
     plan_routes,
     stream_routes,
@@ -30,6 +31,7 @@ from muster.gateway.http.problems import Problem, answer, violation
 from muster.gateway.http.queries import (
     ExplainQuery,
     JobQuery,
+    LemonQuery,
     NodeQuery,
     Query,
     StreamQuery,
@@ -39,9 +41,11 @@ from muster.gateway.http.queries import (
 )
 from muster.gateway.http.surface import Surface
 
+_ROUTES = (job_routes, plan_routes, capacity_routes, lemon_routes, usage_routes, stream_routes)
 _QUERIES: dict[str, type[Query]] = {
     "explanation": ExplainQuery,
     "jobs": JobQuery,
+    "lemons": LemonQuery,
     "nodes": NodeQuery,
     "stream": StreamQuery,
     "usage": UsageQuery,
@@ -60,7 +64,7 @@ def create(surface: Surface) -> ASGIApp:
         redoc_url=None,
     )
     checked = [Depends(surface.authorise), Depends(once)]
-    for routes in (job_routes, plan_routes, capacity_routes, usage_routes, stream_routes):
+    for routes in _ROUTES:
         app.include_router(routes.router(surface), prefix="/api/v1", dependencies=checked)
     app.include_router(health_routes.router(surface))
     app.include_router(page_routes.router())

@@ -60,6 +60,15 @@ _TEXTS: dict[str, tuple[str, str]] = {
         "the scheduler of pool {pool} could not answer; its log says why",
         "资源池 {pool} 的调度器无法应答；原因见其日志",
     ),
+    "E_NO_FAULT_TOLERANCE": (
+        "fault tolerance does not answer now; try again, and see with `muster doctor` whether it"
+        " runs",
+        "容错服务当前没有应答；请重试，并用 `muster doctor` 检查其是否运行",
+    ),
+    "E_NO_RATINGS": (
+        "fault tolerance could not answer; its log says why",
+        "容错服务无法应答；原因见其日志",
+    ),
     "E_TOKEN": (
         "a valid bearer token is required: send the header Authorization: Bearer <token>",
         "需要有效的令牌：请在请求头中携带 Authorization: Bearer <token>",

@@ -208,6 +208,12 @@ class NodeQuery(CapacityQuery):
     condition: NodeCondition | None = None
 
 
+class LemonQuery(Query):
+    """Which nodes are rated."""
+
+    pool: Token | None = None
+
+
 class StreamQuery(Query):
     """Which jobs' changes. after: as the header Last-Event-ID, for those who cannot set it."""
 

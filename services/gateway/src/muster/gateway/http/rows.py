@@ -131,7 +131,8 @@ class NodeRow(BaseModel):
     """A node and who is on it. gpus_free: what new work could have.
 
     shut: what keeps new work off it, None if nothing does; "blocked": a block list of whoever asks.
-    gpus_used: a shared GPU counts as one. cards: shared card -> thousandths that are given of it.
+    excluded_until: fault tolerance keeps new work off it until then. gpus_used: a shared GPU counts
+    as one. cards: shared card -> thousandths that are given of it.
     gpus_foreign: what others take.
     """
 
@@ -144,6 +145,7 @@ class NodeRow(BaseModel):
     cordoned: bool
     draining: bool
     suspected: bool
+    excluded_until: datetime | None
     spot: bool
     zone: str
     gpu_model: str
@@ -299,6 +301,7 @@ def node_row(use: NodeUse) -> NodeRow:
         cordoned=state.cordoned,
         draining=state.draining,
         suspected=state.suspected,
+        excluded_until=state.excluded_until,
         spot=shape.spot,
         zone=shape.zone,
         gpu_model=shape.gpu_model,
