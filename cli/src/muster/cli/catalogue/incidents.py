@@ -42,6 +42,7 @@ INCIDENTS: Mapping[str, tuple[str, str]] = {
     "column.users": ("USERS", "用户数"),
     "column.fingerprint": ("FINGERPRINT", "指纹"),
     "column.failures": ("FAILURES", "故障数"),
+    "column.nodes": ("NODES", "节点"),
     "column.first": ("FIRST", "首次"),
     "column.last": ("LAST", "最近"),
     "column.rate": ("RATE", "故障率"),
