@@ -93,7 +93,7 @@ def test_what_is_said_of_a_fenced_node_moves_its_proof_not_to_a_later_instant() 
     [
         ("cordoned", {"cordoned"}),
         ("drained", {"cordoned", "draining"}),
-        ("suspected", {"suspected"}),
+        ("suspected", {"suspected", "why"}),
         ("excluded", {"excluded_until", "excluded_at", "exclusions"}),
         ("readmitted", set()),
         ("changed", {"shape"}),

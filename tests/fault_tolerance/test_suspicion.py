@@ -86,7 +86,8 @@ def test_what_was_before_an_operators_word_or_a_rest_is_over(field: str) -> None
 
     def jobs(minutes: float, *, fresh: bool = True) -> int:
         state = node("n1", **{field: ago(minutes=minutes)})
-        return s.ratings_of([state], history, NOW, fresh=fresh)["default", "n1"].jobs
+        (found,) = s.assess([state], history, NOW)
+        return (found.fresh if fresh else found.whole).jobs
 
     assert jobs(59) == 0
     assert jobs(61) == 3
@@ -96,8 +97,17 @@ def test_what_was_before_an_operators_word_or_a_rest_is_over(field: str) -> None
 def test_a_machine_is_known_by_its_serial() -> None:
     history = {"serial:SN-1": (tuple(SICK), tuple(STAYS))}
     nodes = [node("renamed", serial="SN-1"), node("n1", serial="SN-2"), node("n2")]
-    found = s.ratings_of(nodes, history, NOW, fresh=True)
-    assert [found["default", each.node].jobs for each in nodes] == [3, 0, 0]
+    assert [each.fresh.jobs for each in s.assess(nodes, history, NOW)] == [3, 0, 0]
+
+
+def test_a_node_is_held_against_the_others_and_one_that_is_gone_against_nobody() -> None:
+    name, stays = "name:default/n1", tuple(STAYS)
+    alone = s.assess([node(), node("n2")], {name: (tuple(SICK), stays)}, NOW)
+    assert [bool(each.why) for each in alone] == [True, False]
+    bad = {f"name:default/n{number}": (tuple(SICK), stays) for number in range(4)}
+    assert not any(each.why for each in s.assess([node(f"n{n}") for n in range(4)], bad, NOW))
+    gone = node(condition=NodeCondition.GONE)
+    assert s.assess([gone], {name: (tuple(SICK), stays)}, NOW) == ()
 
 
 def test_a_machine_that_comes_back_renamed_stays_out() -> None:

@@ -73,6 +73,7 @@ class NodeState(Frozen):
     since: when its condition began; for a fenced node, the instant that the proof speaks of.
     foreign: what others than Muster take there now, processes that still end included.
     lapsed: the deadline of the last notice, if it came to nothing.
+    suspected: failures point at it; why, why_zh: which. proposed: an operator should close it.
     excluded_until: fault tolerance keeps new work off it, until then at least. exclusions: how
     often it did, since an operator last opened the node. excluded_at: when it last did; cleared_at:
     when an operator last opened it.
@@ -86,6 +87,9 @@ class NodeState(Frozen):
     cordoned: bool = False
     draining: bool = False
     suspected: bool = False
+    proposed: bool = False
+    why: str = ""
+    why_zh: str = ""
     excluded_until: Instant | None = None
     exclusions: int = 0
     excluded_at: Instant | None = None
@@ -292,7 +296,14 @@ def _opened(state: NodeState, *shut: NodeCondition) -> dict[str, Any]:
     return {"deadline": None, "condition": condition}
 
 
-_INNOCENT: dict[str, Any] = {"suspected": False, "excluded_until": None, "exclusions": 0}
+_INNOCENT: dict[str, Any] = {
+    "suspected": False,
+    "proposed": False,
+    "why": "",
+    "why_zh": "",
+    "excluded_until": None,
+    "exclusions": 0,
+}
 
 
 def _history(state: NodeState, shape: NodeShape) -> dict[str, Any]:
@@ -331,7 +342,12 @@ _NODE_EFFECTS: dict[type[NodeFact], Callable[[NodeState, Any], dict[str, Any]]] 
         **_opened(s, NodeCondition.RECLAIMING, NodeCondition.FENCED),
     },
     NodeDrained: lambda s, f: {"cordoned": True, "draining": True},
-    NodeSuspected: lambda s, f: {"suspected": True},
+    NodeSuspected: lambda s, f: {
+        "suspected": True,
+        "proposed": s.proposed or f.proposed,
+        "why": f.why,
+        "why_zh": f.why_zh,
+    },
     NodeExcluded: lambda s, f: {"excluded_until": f.until, "exclusions": s.exclusions + 1},
     NodeReadmitted: lambda s, f: {"excluded_until": None},
 }

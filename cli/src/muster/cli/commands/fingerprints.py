@@ -31,7 +31,9 @@ def fingerprints(
     rule: Annotated[
         str | None, typer.Option(help=say("option.fingerprints.rule"), metavar="FINGERPRINT")
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, max=MOST, help=say("option.fingerprints.limit"))] = 20,
+    limit: Annotated[
+        int, typer.Option(min=1, max=MOST, help=say("option.fingerprints.limit"))
+    ] = 20,
 ) -> None:
     """Print a table and an excerpt of each, or the beginning of a rule."""
     session = session_of(context)

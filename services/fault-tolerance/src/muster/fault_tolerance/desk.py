@@ -21,7 +21,7 @@ from muster.contracts.judgements import (
 )
 from muster.domain.errors import Permanent
 from muster.domain.incidents import Incident
-from muster.domain.nodes import NodeCondition, NodeState
+from muster.domain.nodes import NodeState
 from muster.fault_tolerance import store
 from muster.fault_tolerance.core import brakes, suspicion
 from muster.fault_tolerance.core.suspicion import Rating, Suspicion
@@ -53,19 +53,15 @@ class Desk:
         await self._around.look()
         now = self._clock.now()
         histories = await self._database.run(partial(store.histories, now=now))
-        fleet = list(self._around.known.every_node())
-        there = [node for node in fleet if node.condition is not NodeCondition.GONE]
-        whole = suspicion.ratings_of(there, histories, now, fresh=False)
-        fresh = suspicion.ratings_of(there, histories, now, fresh=True)
-        usual = suspicion.usual(whole.values())
+        assessed = suspicion.assess(list(self._around.known.every_node()), histories, now)
         rows = []
-        for node in there:
-            key = (node.pool, node.node)
-            why = suspicion.suspicion(node, fresh[key], usual, suspicion.earlier(node, fleet))
-            held = self._around.known.incident(brakes.brake_id(node.pool))
-            if pool in {None, node.pool}:
-                rows.append(_row(node, whole[key], why, held))
-        rated = sum(rating.stays > 0 for rating in whole.values())
+        for each in assessed:
+            held = self._around.known.incident(brakes.brake_id(each.node.pool))
+            if pool in {None, each.node.pool}:
+                rows.append(_row(each.node, each.whole, each.why, held))
+        ratings = [each.whole for each in assessed]
+        rated = sum(rating.stays > 0 for rating in ratings)
+        usual = suspicion.usual(ratings)
         rows.sort(key=lambda row: (-row.low, -row.failed, row.pool, row.node))
         return NodeRatings(at=now, fleet=usual, rated=rated, nodes=tuple(rows))
 
@@ -103,20 +99,12 @@ def _row(
         high=round(rating.high, 4),
         rules=rating.rules,
         last_at=rating.last_at,
-        proposed=_is_proposed(node, why),
-        why=why.en if why else "",
-        why_zh=why.zh if why else "",
+        proposed=node.proposed and not node.cordoned,
+        why=why.en if why else node.why,
+        why_zh=why.zh if why else node.why_zh,
         held=held.en if held and braked else "",
         held_zh=held.zh if held and braked else "",
     )
-
-
-def _is_proposed(node: NodeState, why: Suspicion | None) -> bool:
-    """An operator should look: again and again kept out, or its hardware said so itself."""
-    if node.cordoned:
-        return False
-    again = node.suspected and node.exclusions >= suspicion.REPEATS
-    return again or (why is not None and why.proposed)
 
 
 def _cluster(found: Cluster) -> FingerprintCluster:

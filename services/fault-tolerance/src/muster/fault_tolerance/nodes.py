@@ -115,21 +115,15 @@ class Nodes:
 
     async def _suspects(self, now: datetime) -> list[Suspect]:
         histories = await self._database.run(partial(store.histories, now=now))
-        nodes, fleet = list(self._there()), list(self._around.known.every_node())
-        usual = suspicion.usual(suspicion.ratings_of(nodes, histories, now, fresh=False).values())
-        fresh = suspicion.ratings_of(nodes, histories, now, fresh=True)
-        found = []
-        for node in nodes:
-            rating = fresh[node.pool, node.node]
-            why = suspicion.suspicion(node, rating, usual, suspicion.earlier(node, fleet))
-            if why is not None:
-                found.append(Suspect(node, rating, why))
+        fleet = list(self._around.known.every_node())
+        assessed = suspicion.assess(fleet, histories, now)
+        found = [Suspect(each.node, each.fresh, each.why) for each in assessed if each.why]
         # the surest first, for a brake may hold the rest
         return sorted(found, key=lambda s: (not s.why.hard, -s.rating.low, s.node.node))
 
     async def _suspect(self, suspect: Suspect) -> None:
         node, why = suspect.node, suspect.why
-        if not node.suspected:
+        if not node.suspected or (why.proposed and not node.proposed):
             fact = NodeSuspected(why=why.en, why_zh=why.zh, proposed=why.proposed)
             await self._write(node, partial(_unless_suspected, fact=fact))
 
@@ -189,7 +183,9 @@ def _readmitted(state: NodeState | None, now: datetime) -> NodeFact | None:
 def _unless_suspected(
     state: NodeState | None, now: datetime, *, fact: NodeSuspected
 ) -> NodeFact | None:
-    return fact if state is not None and not state.suspected else None
+    if state is None or (state.suspected and (state.proposed or not fact.proposed)):
+        return None
+    return fact
 
 
 def _unless_changed(

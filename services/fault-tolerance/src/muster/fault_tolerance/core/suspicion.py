@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from statistics import median
 
-from muster.domain.nodes import NodeState
+from muster.domain.nodes import NodeCondition, NodeState
 from muster.fault_tolerance.core.attributed import Machine
 
 WINDOW = timedelta(days=28)
@@ -202,7 +202,7 @@ def same_machine(node: NodeState, fleet: Iterable[NodeState]) -> Sequence[NodeSt
 
 
 def _is_there(node: NodeState) -> bool:
-    return node.condition.value in {"ready", "reclaiming"}
+    return node.condition in {NodeCondition.READY, NodeCondition.RECLAIMING}
 
 
 def machine_of(node: NodeState) -> Machine:
@@ -210,15 +210,33 @@ def machine_of(node: NodeState) -> Machine:
     return Machine(node.node, node.shape.serial)
 
 
-def ratings_of(
-    nodes: Iterable[NodeState], histories: Histories, now: datetime, *, fresh: bool
-) -> dict[tuple[str, str], Rating]:
-    """Rate every node. fresh: only by what is held against it; else by the whole window."""
-    found: dict[tuple[str, str], Rating] = {}
-    for node in nodes:
-        faults, stays = histories.get(machine_of(node).identity(node.pool), ((), ()))
-        start = since(node) if fresh else None
-        if start is not None:
-            faults = tuple(fault for fault in faults if fault.at > start)
-        found[node.pool, node.node] = rate(faults, stays, now)
-    return found
+@dataclass(frozen=True, slots=True)
+class Assessed:
+    """A node as it is seen now. whole: by the whole window. why: what is held against it."""
+
+    node: NodeState
+    whole: Rating
+    fresh: Rating
+    why: Suspicion | None
+
+
+def assess(fleet: Sequence[NodeState], histories: Histories, now: datetime) -> tuple[Assessed, ...]:
+    """Return every node that is there, held against the others. fleet: those that are gone too."""
+    there = [node for node in fleet if node.condition is not NodeCondition.GONE]
+    whole = [_rating(node, histories, now, None) for node in there]
+    found = []
+    for place, node in enumerate(there):
+        fresh, why = _rating(node, histories, now, since(node)), None
+        if fresh.hard or fresh.jobs >= JOBS:
+            # against the others: one that all work went to would else be its own measure
+            others = usual(whole[:place] + whole[place + 1 :])
+            why = suspicion(node, fresh, others, earlier(node, fleet))
+        found.append(Assessed(node, whole[place], fresh, why))
+    return tuple(found)
+
+
+def _rating(node: NodeState, histories: Histories, now: datetime, start: datetime | None) -> Rating:
+    faults, stays = histories.get(machine_of(node).identity(node.pool), ((), ()))
+    if start is not None:
+        faults = tuple(fault for fault in faults if fault.at > start)
+    return rate(faults, stays, now)
