@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from muster.domain.diagnosis import Action, Blame, Kind, Source, Stage
 from muster.domain.evidence import WorkerEvidence
+from muster.fault_tolerance.core.alone import alone
 from muster.fault_tolerance.core.cause import Cause
 from muster.fault_tolerance.core.choice import View
 from muster.fault_tolerance.core.spread import showing
@@ -25,7 +26,7 @@ _FRAME = re.compile(r'\s*File "')
 
 def narrowed(cause: Cause, view: View) -> Cause:
     """Return the cause as what stands beside it has it."""
-    for look in (_memory_of_others, _contained, _every_node_refuses, _checkpoint_before):
+    for look in (alone, _memory_of_others, _contained, _every_node_refuses, _checkpoint_before):
         cause = look(cause, view)
     return cause
 

@@ -47,8 +47,9 @@ class Rule:
     literals: every match contains one of them (in lower case). unless: no line that this matches,
     too. codes: numbers that the group `code`
     of the pattern must be one of; empty = any. stages: only of a failure in one of these; empty =
-    any. exit_codes: only if the worker ended with one of these; empty = any. weak: says so little
-    that any other root is to be preferred. shadow: counted, and never decides.
+    any. exit_codes: only if the worker ended with one of these; empty = any. alone: whose failure
+    it is if one node of a gang shows it and no other does, though all share what it speaks of.
+    weak: says so little that any other root is to be preferred. shadow: counted, never decides.
     """
 
     id: str
@@ -65,6 +66,7 @@ class Rule:
     codes: frozenset[int] = frozenset()
     stages: frozenset[Stage] = frozenset()
     exit_codes: frozenset[int] = frozenset()
+    alone: Blame | None = None
     weak: bool = False
     shadow: bool = False
     group: str = ""

@@ -18,7 +18,7 @@ from muster.fault_tolerance.core.rules import Role, Rule, Rulebook
 FIELDS = (
     "id", "scope", "role", "blame", "kind", "action", "what", "pattern", "flags",
     "literals", "unless",
-    "codes", "stages", "exit_codes", "weak", "shadow", "examples", "near_misses", "advice",
+    "codes", "stages", "exit_codes", "alone", "weak", "shadow", "examples", "near_misses", "advice",
     "note", "disabled",
 )  # fmt: skip
 _KINDS = {
@@ -116,6 +116,7 @@ def _made(entry: Entry, group: str) -> Rule | None:
         codes=entry.numbers("codes"),
         stages=frozenset(entry.words("stages", Stage)),
         exit_codes=entry.numbers("exit_codes"),
+        alone=entry.word("alone", Blame) if "alone" in entry.data else None,
         weak=entry.flag("weak"),
         shadow=entry.flag("shadow"),
         group=group,
