@@ -40,6 +40,7 @@ async def test_a_failed_job_is_looked_into_by_one_that_waits_in_its_place(muster
             ["python", "-c", "import nothing_of_that_name"],
             resource=GANG,
             auto_queue={"enabled": True, "max_queue_hours": 1, "max_requeues": 1},
+            fault_tolerance={"enabled": True, "max_retries": 5},
         )
     )
     await muster.in_phase(origin, Phase.FAILED)
