@@ -45,6 +45,7 @@ def build(runtime: Runtime, settings: FaultToleranceSettings | None = None) -> S
     troubles = Troubles(journal, database, around, settings)
     nodes = Nodes(journal, database, around, troubles, settings)
     rules = Rules(settings.rules_dir)
+    rules.current()  # a fault in a site's rules is told now, and not at the first failure
     others = Others(around, troubles)
     judging = Judging(journal, Questions(runtime.bus), rules.current, others, runtime.aside)
     handlers = Handlers(journal, judging)

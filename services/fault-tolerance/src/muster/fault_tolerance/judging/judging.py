@@ -24,6 +24,7 @@ from muster.fault_tolerance.core.strategy import keywords_in
 from muster.fault_tolerance.core.verdict import judge
 from muster.fault_tolerance.judging.others import Others
 from muster.fault_tolerance.judging.questions import Questions
+from muster.fault_tolerance.metrics import count_shadows
 from muster.log import Recorded
 from muster.runtime.journal import Journal
 from muster.runtime.service import Aside
@@ -57,6 +58,7 @@ class Judging:
         failure = await self._failure(state, fact, found, spec)
         failure = await self._others.of_nodes(state, failure)
         held = await self._aside(partial(diagnose, failure, book, failure.at))
+        count_shadows(held.shadow)
         failure = await self._others.at_the_same_time(state, failure, held, marks)
         tails = (worker.tail for worker in failure.workers)
         seen = keywords_in(tails, state.demand.restart_keywords)
