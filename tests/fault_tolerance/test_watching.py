@@ -9,7 +9,7 @@ import pytest
 from muster.contracts.evidence import AskFailure, AskSignals
 from muster.domain import facts as f
 from muster.domain import nodes as n
-from muster.domain.diagnosis import TEXT
+from muster.domain.diagnosis import TEXT, Source
 from muster.domain.edges import Owner
 from muster.domain.evidence import JobSignals
 from muster.domain.incidents import IncidentKind
@@ -79,6 +79,23 @@ def test_a_job_that_is_to_be_restarted_is_ended_with_its_evidence() -> None:
     assert any(line.startswith("stack of worker-0") for line in hung.evidence)
     assert not world.facts(f.HangSuspected)
     assert world.state().phase is not Phase.RUNNING
+
+
+def test_a_person_who_must_look_finds_the_stacks() -> None:
+    world = silent_world(hang=RESTART)
+    for attempt in (1, 2, 3):
+        world.go(900 + LATE_S)
+        assert len(world.facts(f.Hung)) == attempt
+        world.go(120)  # for the judgement
+        if attempt < 3:
+            assert world.state().phase is Phase.STARTING
+            world.starts()
+    (escalated,) = world.facts(f.Escalated)
+    assert world.state().phase is Phase.ABNORMAL
+    assert (world.state().ledgers.hangs, world.state().ledgers.restarts) == (2, 0)
+    seen = [line.text for line in escalated.diagnosis.evidence if line.source is Source.SIGNALS]
+    assert any(text.startswith("stack of worker-0: all_reduce (dist.py:12)") for text in seen)
+    assert any(text.startswith("device: still") for text in seen)
 
 
 def test_what_somebody_doubts_is_told_and_not_ended() -> None:

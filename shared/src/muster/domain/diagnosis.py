@@ -94,6 +94,7 @@ class Source(StrEnum):
     LOG = "log"
     EXIT = "exit"
     HISTORY = "history"
+    SIGNALS = "signals"
 
 
 class EvidenceLine(Frozen):

@@ -127,6 +127,7 @@ DIAGNOSE: dict[str, tuple[str, str]] = {
     "diagnose.source.log": ("log", "日志"),
     "diagnose.source.exit": ("exit code", "退出码"),
     "diagnose.source.history": ("history", "历史"),
+    "diagnose.source.signals": ("signs of life", "活动信号"),
     "diagnose.scope.log": ("log", "日志"),
     "diagnose.scope.kernel": ("kernel", "内核"),
     "diagnose.scope.pod": ("worker", "Worker"),

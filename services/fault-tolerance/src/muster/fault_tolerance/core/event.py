@@ -28,6 +28,7 @@ def failure_of(state: JobState, evidence: Fact, now: datetime) -> Failure:
         hung=hung.seconds if hung is not None and silent else None,
         exited=hung.exited if hung else _left_behind(evidence),
         outlier=hung.worker if hung else None,
+        silence=hung.evidence if hung else (),
         ran_s=(state.since - started).total_seconds() if started else None,
         gpus=state.demand.gpus + state.demand.gpu_milli / 1000,
         unsaved_s=(state.since - since).total_seconds() if since else None,

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from muster.domain.diagnosis import LINES, TEXT, EvidenceLine, Source
 from muster.fault_tolerance.core.cause import Cause
 from muster.fault_tolerance.core.choice import View
+from muster.fault_tolerance.core.hang_lines import FAMILIES, PLACE
 from muster.fault_tolerance.core.rules import Role
 from muster.fault_tolerance.core.signs import Sign, ended_at
 
@@ -44,6 +45,7 @@ def _lines(cause: Cause, view: View, history: tuple[EvidenceLine, ...]) -> Itera
     if cause.sign is not None:
         yield _line(cause.sign)
     yield from history
+    yield from _silence(view)
     yield from _exits(view)
     near = [s for s in _all(view) if s.rule.role is not Role.TEARDOWN]
     near.sort(key=lambda s: (not _of_cause(s, cause), _TELLING[s.rule.role], _SOURCES[s.source]))
@@ -60,6 +62,14 @@ def _all(view: View) -> Iterator[Sign]:
     for worker in view.order[:16]:
         for of in (view.signs.pods, view.signs.logs):
             yield from of.get(worker.worker, ())
+
+
+def _silence(view: View) -> Iterator[EvidenceLine]:
+    """Yield what a hang showed before anything was ended: who was still, and where they stood."""
+    seen = view.failure.silence
+    still = [line for line in seen[:FAMILIES] if line.startswith("progress") or ": still" in line]
+    for line in (*still, *(line for line in seen if line.startswith(PLACE))):
+        yield EvidenceLine(source=Source.SIGNALS, text=clean(line))
 
 
 def _exits(view: View) -> Iterator[EvidenceLine]:

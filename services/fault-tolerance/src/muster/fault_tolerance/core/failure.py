@@ -68,7 +68,8 @@ class Failure:
     it ran; None = unknown. gpus: of the gang, shared cards as parts. complete: a line of success
     was seen. checkpoint_dir: as the job declares it. unsaved_s: seconds of work since a checkpoint
     was last heard of; None = as long as it ran. outlier: of a hang, the worker that stands out.
-    start_s: how long the attempt took to start; None = unknown.
+    start_s: how long the attempt took to start; None = unknown. silence: of a hang, what was seen
+    before anything was ended, the most telling first.
     """
 
     tenant: str
@@ -91,6 +92,7 @@ class Failure:
     checkpoint: CheckpointFolder | None = None
     unsaved_s: float | None = None
     outlier: str | None = None
+    silence: tuple[str, ...] = ()
     start_s: float | None = None
     faults: Faults | None = None
     earlier: tuple[Earlier, ...] = ()

@@ -16,6 +16,8 @@ LINES = 24
 """Lines of evidence that an event carries."""
 PLACES, OUTPUT = 8, 3
 """Different places that are shown, and last lines of each worker."""
+FAMILIES, PLACE = 4, "stack of "
+"""So many lines of families come first; how a line begins that tells where workers stand."""
 LAST = 40
 """Lines of a worker's end in which a collective's trouble counts."""
 
@@ -69,7 +71,7 @@ def _places(signals: JobSignals) -> Iterator[str]:
     for _, workers in sorted(groups.items(), key=lambda item: -len(item[1]))[:PLACES]:
         first = workers[0]
         more = f" and {len(workers) - 1} more" if len(workers) > 1 else ""
-        yield f"stack of {first.worker}{more}: {first.standing or first.stack}"
+        yield f"{PLACE}{first.worker}{more}: {first.standing or first.stack}"
 
 
 def _output(output: Mapping[str, str]) -> Iterator[str]:
