@@ -29,6 +29,8 @@ _EVIDENCE = ("workers_failed", "hung")
 ALONE = timedelta(seconds=15)
 """So long before the time for a verdict is over, it is decided by the event alone."""
 AGAIN_S = 5.0
+HEARD = timedelta(seconds=15)
+"""So long an alarm is left to whoever hears it; then it is held to be lost."""
 
 
 class Handlers:
@@ -52,8 +54,12 @@ class Handlers:
     async def on_time(self, alarm: Alarm) -> None:
         """The others have had their time, or the time for a verdict may be over.
 
-        Who cannot be decided about yet comes again by itself, and holds up nobody else.
+        Who cannot be decided about yet comes again by itself, and holds up nobody else. An alarm
+        that just rings is the business of whoever hears it: judging takes a moment.
         """
+        heard = alarm.kind is DeadlineKind.SETTLE and self._journal.clock.now() < alarm.at + HEARD
+        if heard:
+            return
         with suppress(Temporary):
             await self._judge(alarm.tenant, alarm.job)
 

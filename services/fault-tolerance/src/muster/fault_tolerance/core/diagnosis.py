@@ -23,19 +23,26 @@ from muster.fault_tolerance.core.history import judged_by_history, past_of
 from muster.fault_tolerance.core.ranking import ranked
 from muster.fault_tolerance.core.refine import early, refined
 from muster.fault_tolerance.core.rules import Rulebook
-from muster.fault_tolerance.core.signs import gather
+from muster.fault_tolerance.core.signs import Signs, gather
 from muster.fault_tolerance.core.spread import spread_of
 from muster.fault_tolerance.core.stages import stage_of
 
 
-def diagnose(failure: Failure, book: Rulebook, now: datetime) -> Diagnosis:
-    """Return the judgement. The same failure and the same rules always give the same."""
-    return explained(failure, book, now)[0]
+def diagnose(
+    failure: Failure, book: Rulebook, now: datetime, signs: Signs | None = None
+) -> Diagnosis:
+    """Return the judgement. The same failure and the same rules always give the same.
+
+    signs: what the rules find in it, if that was looked up before: reading takes longest.
+    """
+    return explained(failure, book, now, signs)[0]
 
 
-def explained(failure: Failure, book: Rulebook, now: datetime) -> tuple[Diagnosis, Cause]:
+def explained(
+    failure: Failure, book: Rulebook, now: datetime, signs: Signs | None = None
+) -> tuple[Diagnosis, Cause]:
     """Return the judgement and the cause behind it, which has the words for people."""
-    view = view_of(failure, book)
+    view = view_of(failure, book, signs)
     cause = refined(explained_together(choose(view), view), view)
     print_of = fingerprint(*_named_by(view, cause), view.stage)
     past = past_of(view, print_of, telling=_is_telling(view, cause))
@@ -63,9 +70,9 @@ def explained(failure: Failure, book: Rulebook, now: datetime) -> tuple[Diagnosi
     return found, cause
 
 
-def view_of(failure: Failure, book: Rulebook) -> View:
+def view_of(failure: Failure, book: Rulebook, signs: Signs | None = None) -> View:
     """Join everything: what was found, in which order, at which stage."""
-    signs = gather(failure, book)
+    signs = signs or gather(failure, book)
     order = ranked(failure, signs)
     return View(failure, book, signs, order, stage_of(failure, order))
 

@@ -41,6 +41,7 @@ from muster.fault_tolerance.core.ledger import (
     recent,
 )
 from muster.fault_tolerance.core.rules import Rulebook
+from muster.fault_tolerance.core.signs import Signs
 from muster.fault_tolerance.core.strategy import covers
 
 NO_RULES = Rulebook("none", ())
@@ -56,14 +57,16 @@ def judge(
     seen: Collection[str] = (),
     *,
     silent: bool = False,
+    signs: Signs | None = None,
 ) -> Judged | None:
     """Diagnose a failure and decide about the job; None when it is not faulted any more.
 
-    seen: which of the job's keywords stand in its output. silent: see `Case`.
+    seen: which of the job's keywords stand in its output. silent: see `Case`. signs: see
+    `diagnose`.
     """
     if state.phase is not Phase.FAULTED:
         return None
-    diagnosis, cause = explained(failure, book, now)
+    diagnosis, cause = explained(failure, book, now, signs)
     return verdict(Case(state, failure, diagnosis, cause, now, frozenset(seen), silent))
 
 

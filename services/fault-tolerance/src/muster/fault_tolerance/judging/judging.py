@@ -20,6 +20,7 @@ from muster.fault_tolerance.core.diagnosis import diagnose
 from muster.fault_tolerance.core.failure import Earlier, Failure
 from muster.fault_tolerance.core.joined import Gathered, earlier_of, joined
 from muster.fault_tolerance.core.rules import Rulebook
+from muster.fault_tolerance.core.signs import gather
 from muster.fault_tolerance.core.strategy import keywords_in
 from muster.fault_tolerance.core.verdict import judge
 from muster.fault_tolerance.judging.others import Others
@@ -57,7 +58,8 @@ class Judging:
         marks = await self._others.marks(state, spec)
         failure = await self._failure(state, fact, found, spec)
         failure = await self._others.of_nodes(state, failure)
-        held = await self._aside(partial(diagnose, failure, book, failure.at))
+        signs = await self._aside(partial(gather, failure, book))
+        held = diagnose(failure, book, failure.at, signs)
         count_shadows(held.shadow)
         failure = await self._others.at_the_same_time(state, failure, held, marks)
         tails = (worker.tail for worker in failure.workers)
@@ -68,11 +70,10 @@ class Judging:
         def decide(now_state: JobState, now: datetime) -> Judged | None:
             if now_state.attempt != state.attempt:
                 return None
-            made = judge(now_state, failure, book, now, seen, silent=silent)
+            made = judge(now_state, failure, book, now, seen, silent=silent, signs=signs)
             return delayed(made, wait, now) if made else None
 
-        first = await self._aside(partial(decide, state, failure.at))
-        if isinstance(first, Restarted | ReplacementOrdered):
+        if isinstance(decide(state, failure.at), Restarted | ReplacementOrdered):
             wait = await self._others.turn(state, marks)
         return decide
 

@@ -48,7 +48,7 @@ class Questions:
             return found
         output: dict[str, str] = {}
         for names, most in _pages(found.workers, state.since):
-            part = await self._failure(state, names, most)
+            part = await self._failure(state, names, most, lines=False)
             if part is None:
                 break
             output |= {worker.worker: worker.tail for worker in part.workers if worker.tail}
@@ -62,7 +62,7 @@ class Questions:
         return next((each for each in found if each.job == state.job), None)
 
     async def _failure(
-        self, state: JobState, tails: Sequence[str], most: int
+        self, state: JobState, tails: Sequence[str], most: int, *, lines: bool = True
     ) -> FailureEvidence | None:
         asked = AskFailure(
             tenant=state.tenant,
@@ -71,8 +71,8 @@ class Questions:
             tails=tuple(tails),
             tail_bytes=most,
             # ends are told late: the window round them is cut once they are known
-            since=state.since - BEFORE - _MARGIN,
-            until=state.since + AFTER,
+            since=state.since - BEFORE - _MARGIN if lines else state.since,
+            until=state.since + AFTER if lines else state.since,
         )
         raw = await self._ask(state.pool, asked)
         return unpack(FailureEvidence, raw) if raw is not None else None
