@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from muster.fault_tolerance.core.lines import LENGTH, TAIL, lines
 
@@ -152,3 +154,36 @@ def test_a_line_is_read_up_to_a_length(length: int, kept: int) -> None:
     (line,) = lines("a" * (length - 1) + "z")
     assert len(line.text) == kept
     assert line.text.endswith("z")
+
+
+PIECES = st.sampled_from(
+    [
+        "Traceback (most recent call last):",
+        '  File "a", line 1, in b',
+        "Exception ignored in: <x>",
+        "[rank3]: ",
+        "2026-02-30 99:99:99 ",
+        "E0230 23:59:59.9 a.cc:3] ",
+        "\r 5%|# | 1/2 [",
+        "\x1b[31m",
+        "\x1b]0;",
+        "│",
+        "\n",
+        "\r\n",
+        "RuntimeError: x",
+        "<3>[1.234567] ",
+        "(pid=1, ip=::1) ",
+    ]
+)
+
+
+@given(st.lists(PIECES | st.text(max_size=20), max_size=30), st.sampled_from([None, NEAR]))
+def test_any_text_is_read_and_every_line_has_its_own_number(
+    parts: list[str], near: datetime | None
+) -> None:
+    text = "".join(parts)
+    read = list(lines(text, near))
+    numbers = [line.number for line in read]
+    assert numbers == sorted(numbers)
+    assert all(1 <= number <= text.count("\n") + 1 for number in numbers)
+    assert all(len(line.text) <= LENGTH and "\n" not in line.text for line in read)

@@ -212,6 +212,16 @@ def test_every_fault_has_words_in_both_languages_and_every_field_is_documented()
     assert [name for name in FIELDS if f"`{name}`" not in text] == []
 
 
+@pytest.mark.parametrize(("text", "code"), [("code 79", 79), ("code x", None), ("code ²", None)])
+def test_a_group_that_holds_no_number_is_no_number(
+    tmp_path: Path, text: str, code: int | None
+) -> None:
+    site = SITE.replace("quota service: refused'", r"\bcode (?P<code>\S{1,9})'")
+    site = site.replace("['quota service: refused for li']", "['code 7']")
+    (hit,) = with_site(written(tmp_path, site)).read(Scope.LOG, text)
+    assert (hit.rule.id, hit.code) == ("site.quota", code)
+
+
 def test_the_shipped_rules_need_no_site() -> None:
     assert Rules().current().version == shipped().version
     assert rulebook.VERSION in shipped().version

@@ -161,7 +161,7 @@ def _hit(rule: Rule, line: Line) -> Hit | None:
         return None
     named = found.groupdict()
     code = named.get("code")
-    number = int(code) if code else None
+    number = int(code) if code and code.isdecimal() else None
     if rule.codes and number not in rule.codes:
         return None
     peers = (value for name, value in named.items() if name.startswith("peer"))
