@@ -6,10 +6,13 @@ from collections.abc import Sequence
 
 import pytest
 
-from benchmarks.faults_cases import Labelled, load
+from benchmarks.faults import scores
+from benchmarks.faults_cases import Labelled, Split, load
 from benchmarks.faults_lives import CHECKPOINT_S, PERSON_S, START_S, Lived, live
+from benchmarks.faults_muster import muster
 from benchmarks.faults_policies import BUDGET, OTHERS, UNCOUNTED, Answer
-from benchmarks.faults_score import score, true_side, wrong_ledger
+from benchmarks.faults_score import Score, score, true_side, wrong_ledger
+from muster.fault_tolerance.rulebook import shipped
 
 CASES = {labelled.name: labelled for labelled in load()}
 
@@ -144,3 +147,58 @@ def test_the_users_ledger_must_not_pay_for_hardware_nor_any_for_our_order() -> N
 def test_data_is_on_the_users_side_and_an_order_on_nobodys() -> None:
     sides = {name: true_side(CASES[name].label) for name in ("not-utf8", "xid79", "drained")}
     assert sides == {"not-utf8": "user", "xid79": "infrastructure", "drained": None}
+
+
+# --- Muster itself -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def ours() -> dict[str, Score]:
+    return {split: one for policy, split, one in scores(load()) if policy == "muster"}
+
+
+@pytest.fixture(scope="module")
+def theirs() -> dict[str, Score]:
+    return {policy: one for policy, split, one in scores(load()) if split == "all"}
+
+
+def test_the_part_that_rules_are_tuned_on_meets_the_goals(ours: dict[str, Score]) -> None:
+    tuned = ours["tuned"]
+    assert tuned.wrong_stop <= 0.01
+    assert tuned.wasted_config_retries == 0
+    assert tuned.blame_precision_user is not None
+    assert tuned.blame_precision_user >= 0.95
+    assert tuned.blame_precision_infra is not None
+    assert tuned.blame_precision_infra >= 0.95
+    assert tuned.node_precision is not None
+    assert tuned.node_precision >= 0.9
+    assert tuned.unknown is not None
+    assert tuned.unknown <= 0.1
+    assert tuned.wrong_ledger == 0
+
+
+def test_what_no_rule_was_tuned_on_stays_above_its_floors(ours: dict[str, Score]) -> None:
+    held = ours["held_out"]
+    assert held.wrong_stop <= 0.14
+    assert held.wasted_config_retries <= 8
+    assert held.blame_precision_user is not None
+    assert held.blame_precision_user >= 0.9
+    assert held.blame_precision_infra is not None
+    assert held.blame_precision_infra >= 0.75
+    assert held.node_precision is not None
+    assert held.node_precision >= 0.75
+    assert held.unknown is not None
+    assert held.unknown <= 0.2
+    assert held.wrong_ledger <= 5
+
+
+def test_no_deterministic_failure_is_tried_more_than_twice_of_three() -> None:
+    book = shipped()
+    for labelled in CASES.values():
+        if labelled.split is Split.TUNED and labelled.label.class_ in {"config", "script"}:
+            assert live(labelled, muster(book)).retries <= 2, labelled.name
+
+
+def test_every_other_policy_loses_more_gpu_hours(theirs: dict[str, Score]) -> None:
+    lost = {policy: one.gpu_hours_lost for policy, one in theirs.items()}
+    assert lost["muster"] * 2 < min(value for name, value in lost.items() if name != "muster")
