@@ -56,7 +56,13 @@ def test_only_a_run_that_was_over_at_once_had_read_no_more_than_its_command(
 
 @pytest.mark.parametrize(
     "word",
-    ["connection refused", "504 Gateway Time-out", "server busy, try again", "连接服务器失败"],
+    [
+        "connection refused",
+        "504 Gateway Time-out",
+        "server busy, try again",
+        "连接服务器失败",
+        "the licence service does not answer",
+    ],
 )
 def test_an_outage_meets_all_at_once_and_passes(word: str) -> None:
     assert judged(failure(*gang(f"{ODD}: {word}"), ran_s=4)).rule is None
@@ -77,6 +83,20 @@ def test_an_outage_meets_all_at_once_and_passes(word: str) -> None:
 )
 def test_anything_that_differs_leaves_it_unknown(workers: tuple[WorkerEvidence, ...]) -> None:
     assert judged(failure(*workers, ran_s=4)).rule is None
+
+
+@pytest.mark.parametrize(("code", "rule"), [(134, "gang.alike"), (139, "gang.alike"), (143, None)])
+def test_who_all_abort_alike_do_so_again_and_who_are_ended_do_not(
+    code: int, rule: str | None
+) -> None:
+    assert judged(failure(*gang(code=code), ran_s=4)).rule == rule
+
+
+def test_an_exception_of_all_before_any_step_may_come_late() -> None:
+    raised = 'Traceback\n  File "/w/t.py", line 3, in f\n    g()\norca.Odd: no profile'
+    assert judged(failure(*gang(raised), ran_s=900)).rule == "gang.alike"
+    assert judged(failure(*gang("step: 7 loss 1\n" + raised), ran_s=900)).rule is None
+    assert judged(failure(worker(0, raised), worker(1, raised + "!"), ran_s=900)).rule is None
 
 
 def test_what_differs_by_rank_and_path_alone_is_the_same_word() -> None:
@@ -174,6 +194,32 @@ def test_a_broken_checkpoint_is_not_sure_to_come_again_where_one_before_it_is_wh
     whole = CheckpointFolder(path="/c", found=found)
     assert really(failure(dying, checkpoint=whole)).kind is Kind.TRANSIENT
     assert really(failure(dying)).kind is Kind.EITHER
+
+
+@pytest.mark.parametrize(
+    ("path", "ranks", "blame"),
+    [
+        ("/local/x", 2, Blame.USER),
+        ("/local/x", 1, Blame.STORAGE),
+        ("/ckpt/x", 2, Blame.STORAGE),
+    ],
+)
+def test_local_disks_that_are_full_on_every_node_were_filled_by_the_job(
+    path: str, ranks: int, blame: Blame
+) -> None:
+    full = f"OSError: [Errno 28] No space left on device: '{path}'"
+    told = (worker(rank, full if rank < ranks else "", after=rank) for rank in (0, 1))
+    assert really(failure(*told, ran_s=9000)).blame is blame
+
+
+def test_a_file_that_one_worker_cannot_parse_in_a_library_may_be_half_written() -> None:
+    tail = (
+        'Traceback (most recent call last):\n  File "/x/site-packages/c.py", line 9, in f\n'
+        "json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)"
+    )
+    alone = failure(worker(0, tail), worker(1, "", code=143, after=4), ran_s=60)
+    assert really(alone).action is Action.RETRY_ONCE
+    assert really(failure(worker(0, tail), worker(1, tail), ran_s=60)).action is Action.STOP
 
 
 RAISED = 'Traceback (most recent call last):\n  File "{path}", line 9, in f\nValueError: no'

@@ -21,13 +21,16 @@ START_S = 120
 """Who ended so soon had only read its command, its configuration and its environment."""
 _LAST = 5
 _TORN_DOWN = frozenset({137, 143})
+_NOT_OWN = frozenset({None, 0, *_TORN_DOWN})
 _PASSING = re.compile(
     r"time[ds]?[ -]?out|unavailable|unreachable|refused|reset by|temporar|try again|retr(?:y|ies)|"
     r"gateway|connect|\bnetwork|socket|resolv|\b(?:5\d\d|429)\b|\brate\b|\bbusy\b|input/output|"
-    r"\bstale|超时|不可用|稍后|重试|连接|网络",
+    r"\bstale|server|service|remote|https?:|respond|answer|licen[cs]e|download|upload|\block\b|"
+    r"超时|不可用|稍后|重试|连接|网络|服务|下载",
     re.IGNORECASE,
 )
-"""Words of what may be better next time."""
+"""Words of what may be better next time, and of what is outside of the job."""
+_FRAME = re.compile(r'(?m)^\s*File "[^"]+", line \d+')
 _READ = Advice(
     en="read the last lines: the command, its configuration or the image must change",
     zh="请查看最后几行输出：需要修改启动命令、配置或镜像",
@@ -94,14 +97,16 @@ def _alike_at_the_start(cause: Cause, view: View) -> Cause | None:
     ran = view.failure.ran_s
     if view.failure.hung is not None:
         return None
-    if view.stage not in {None, Stage.CREATE, Stage.INIT} or ran is None or ran > START_S:
+    if view.stage not in {None, Stage.CREATE, Stage.INIT} or ran is None:
+        return None
+    if ran > START_S and not all(_raised(worker) for worker in workers):
         return None
     if len({worker.node for worker in workers}) < 2 or not _at_once(workers):
         return None
     codes = {worker.exit_code for worker in workers}
     said = {_last_words(worker) for worker in workers}
     code = workers[0].exit_code
-    if len(codes) > 1 or len(said) > 1 or code is None or not 0 < code < 128:
+    if len(codes) > 1 or len(said) > 1 or code in _NOT_OWN:
         return None
     if not any(said) or any(_PASSING.search(_end_of(worker)) for worker in workers):
         return None
@@ -120,6 +125,11 @@ def _alike_at_the_start(cause: Cause, view: View) -> Cause | None:
         ),
         advice=_READ,
     )
+
+
+def _raised(worker: WorkerEvidence) -> bool:
+    """Tell whether a worker ended by an exception of its program."""
+    return _FRAME.search(_end_of(worker)) is not None
 
 
 def _at_once(workers: tuple[WorkerEvidence, ...]) -> bool:

@@ -19,6 +19,7 @@ LEAVES = frozenset({Action.EXCLUDE, Action.CORDON})
 _CONTAINED = 94
 """The XID of a memory error that ended one program and left the GPU usable."""
 _NOT_BEGUN = {None, Stage.CREATE, Stage.INIT}
+_LOCAL = re.compile(r"'/(?:tmp|var/tmp|dev/shm|local|scratch|mnt/(?:local|nvme))\b")
 _OTHERS = "gpu.foreign_process"
 _LIBRARY = re.compile(r'\s*File "[^"]*(?:site|dist)-packages/')
 _FRAME = re.compile(r'\s*File "')
@@ -26,7 +27,7 @@ _FRAME = re.compile(r'\s*File "')
 
 def narrowed(cause: Cause, view: View) -> Cause:
     """Return the cause as what stands beside it has it."""
-    for look in (alone, _memory_of_others, _contained, _every_node_refuses, _checkpoint_before):
+    for look in (alone, *_LOOKS):
         cause = look(cause, view)
     return cause
 
@@ -72,6 +73,21 @@ def _checkpoint_before(cause: Cause, view: View) -> Cause:
     return replace(cause, kind=Kind.TRANSIENT)
 
 
+def _own_scratch(cause: Cause, view: View) -> Cause:
+    """Local disks that are full on every node at once were filled by the job."""
+    if cause.rule != "fs.enospc" or cause.sign is None or not _LOCAL.search(cause.sign.hit.text):
+        return cause
+    return _own(cause) if len(view.failure.workers) == len(showing(view, cause)) > 1 else cause
+
+
+def _may_be_a_race(cause: Cause, view: View) -> Cause:
+    """What one worker alone cannot parse, inside of a library, another one may just be writing."""
+    rule = cause.rule or ""
+    if not rule.startswith("cfg.file_format") or not in_a_library_of_one(cause, view):
+        return cause
+    return replace(cause, blame=Blame.UNKNOWN, kind=Kind.EITHER, action=Action.RETRY_ONCE)
+
+
 def in_a_library_of_one(cause: Cause, view: View) -> bool:
     """Tell whether one worker of several raised it, and in a library: then it may be a race.
 
@@ -86,3 +102,13 @@ def in_a_library_of_one(cause: Cause, view: View) -> bool:
 def _raised_in_library(worker: WorkerEvidence, number: int) -> bool:
     frames = [line for line in worker.tail.splitlines()[:number] if _FRAME.match(line)]
     return bool(frames) and _LIBRARY.match(frames[-1]) is not None
+
+
+_LOOKS = (
+    _memory_of_others,
+    _contained,
+    _every_node_refuses,
+    _checkpoint_before,
+    _own_scratch,
+    _may_be_a_race,
+)
