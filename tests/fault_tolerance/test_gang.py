@@ -12,8 +12,8 @@ from muster.domain.evidence import CheckpointFolder, CheckpointFound, WorkerEvid
 from muster.domain.faults import Faults
 from muster.fault_tolerance.core.diagnosis import diagnose
 from muster.fault_tolerance.core.failure import Earlier, Elsewhere, Failure
-from muster.fault_tolerance.core.gang import START_S
-from muster.fault_tolerance.core.history import WANDERS
+from muster.fault_tolerance.core.gang import ALONE_S, START_S
+from muster.fault_tolerance.core.history import PASSING, WANDERS
 from muster.fault_tolerance.rulebook import shipped
 from tests.fault_tolerance.failures import BOOK, alive, failure, kernel, worker
 from tests.support.lives import START
@@ -71,7 +71,6 @@ def test_an_outage_meets_all_at_once_and_passes(word: str) -> None:
 @pytest.mark.parametrize(
     "workers",
     [
-        gang(count=1),
         (worker(0, ODD), worker(1, "orca: no such queue")),
         (worker(0, ODD), worker(1, ODD, code=3)),
         (worker(0, ODD), worker(1, ODD, after=30)),
@@ -79,7 +78,7 @@ def test_an_outage_meets_all_at_once_and_passes(word: str) -> None:
         gang(code=137),
         gang(tail=""),
     ],
-    ids=["one", "other words", "other code", "later", "one goes on", "killed", "silent"],
+    ids=["other words", "other code", "later", "one goes on", "killed", "silent"],
 )
 def test_anything_that_differs_leaves_it_unknown(workers: tuple[WorkerEvidence, ...]) -> None:
     assert judged(failure(*workers, ran_s=4)).rule is None
@@ -97,6 +96,11 @@ def test_an_exception_of_all_before_any_step_may_come_late() -> None:
     assert judged(failure(*gang(raised), ran_s=900)).rule == "gang.alike"
     assert judged(failure(*gang("step: 7 loss 1\n" + raised), ran_s=900)).rule is None
     assert judged(failure(worker(0, raised), worker(1, raised + "!"), ran_s=900)).rule is None
+
+
+@pytest.mark.parametrize(("ran_s", "rule"), [(ALONE_S, "gang.alike"), (ALONE_S + 1, None)])
+def test_a_worker_without_others_must_have_ended_at_once(ran_s: float, rule: str | None) -> None:
+    assert judged(failure(*gang(count=1), ran_s=ran_s)).rule == rule
 
 
 def test_what_differs_by_rank_and_path_alone_is_the_same_word() -> None:
@@ -253,3 +257,13 @@ def test_what_is_blamed_on_one_node_after_another_is_left_to_a_person(before: in
     found = judged(replace(dying, earlier=earlier, faults=known))
     assert (found.action is Action.HOLD) is (before == WANDERS)
     assert (found.nodes == ()) is (before == WANDERS)
+
+
+@pytest.mark.parametrize("before", [PASSING - 1, PASSING])
+def test_what_was_to_pass_and_does_not_is_left_to_a_person(before: int) -> None:
+    dying = failure(worker(0, "503 Service Unavailable"), ran_s=900)
+    known = Faults(fingerprint=judged(dying).fingerprint, count=before, nodes=("n0",))
+    held = judged(replace(dying, faults=known)).action is Action.HOLD
+    assert held is (before == PASSING)
+    moved = judged(replace(dying, faults=known, step=5)).action
+    assert moved is not Action.HOLD

@@ -16,6 +16,7 @@ from muster.domain.nodes import NodeCondition
 from muster.fault_tolerance.core import cause as causes
 from muster.fault_tolerance.core.cause import Cause
 from muster.fault_tolerance.core.failure import Failure
+from muster.fault_tolerance.core.passing import speaks_of_outside
 from muster.fault_tolerance.core.ranking import TIE, TOGETHER, has_ended, named_peers
 from muster.fault_tolerance.core.roots import decisiveness, root_of
 from muster.fault_tolerance.core.rules import Role, Rulebook
@@ -228,7 +229,9 @@ def _exit(view: View) -> Cause | None:
     quick = view.failure.ran_s is not None and view.failure.ran_s < QUICK_S
     early = view.stage in {None, Stage.CREATE, Stage.INIT}
     for sign in view.signs.exits.get(first.worker, ()):
-        certain = quick or (early and first.exit_code in {126, 127})
+        certain = (quick and not speaks_of_outside(first)) or (
+            early and first.exit_code in {126, 127}
+        )
         if sign.rule.action is Action.STOP and certain:
             return causes.of_sign(sign)
     watched = next((s for s in view.signs.logs.get(first.worker, ()) if s.root), None)

@@ -13,23 +13,17 @@ from muster.domain.evidence import WorkerEvidence
 from muster.fault_tolerance.core.cause import Cause, of_sign
 from muster.fault_tolerance.core.choice import View
 from muster.fault_tolerance.core.fingerprint import normalised
+from muster.fault_tolerance.core.passing import end_of, speaks_of_outside
 from muster.fault_tolerance.core.ranking import TOGETHER, has_ended
 from muster.fault_tolerance.core.rules import Role
 from muster.fault_tolerance.core.signs import ended_at
 
 START_S = 120
 """Who ended so soon had only read its command, its configuration and its environment."""
-_LAST = 5
+ALONE_S = 10
+"""A worker that has no other to be compared with must have ended at once."""
 _TORN_DOWN = frozenset({137, 143})
 _NOT_OWN = frozenset({None, 0, *_TORN_DOWN})
-_PASSING = re.compile(
-    r"time[ds]?[ -]?out|unavailable|unreachable|refused|reset by|temporar|try again|retr(?:y|ies)|"
-    r"gateway|connect|\bnetwork|socket|resolv|\b(?:5\d\d|429)\b|\brate\b|\bbusy\b|input/output|"
-    r"\bstale|server|service|remote|https?:|respond|answer|licen[cs]e|download|upload|\block\b|"
-    r"超时|不可用|稍后|重试|连接|网络|服务|下载",
-    re.IGNORECASE,
-)
-"""Words of what may be better next time, and of what is outside of the job."""
 _FRAME = re.compile(r'(?m)^\s*File "[^"]+", line \d+')
 _READ = Advice(
     en="read the last lines: the command, its configuration or the image must change",
@@ -101,16 +95,17 @@ def _alike_at_the_start(cause: Cause, view: View) -> Cause | None:
         return None
     if ran > START_S and not all(_raised(worker) for worker in workers):
         return None
-    if len({worker.node for worker in workers}) < 2 or not _at_once(workers):
+    apart = len({worker.node for worker in workers}) > 1
+    if not _at_once(workers) or not (apart or ran <= ALONE_S):
         return None
     codes = {worker.exit_code for worker in workers}
     said = {_last_words(worker) for worker in workers}
     code = workers[0].exit_code
     if len(codes) > 1 or len(said) > 1 or code in _NOT_OWN:
         return None
-    if not any(said) or any(_PASSING.search(_end_of(worker)) for worker in workers):
+    if not any(said) or any(speaks_of_outside(worker) for worker in workers):
         return None
-    line = _end_of(workers[0]).splitlines()[-1].strip()
+    line = end_of(workers[0]).splitlines()[-1].strip()
     return replace(
         cause,
         rule="gang.alike",
@@ -129,7 +124,7 @@ def _alike_at_the_start(cause: Cause, view: View) -> Cause | None:
 
 def _raised(worker: WorkerEvidence) -> bool:
     """Tell whether a worker ended by an exception of its program."""
-    return _FRAME.search(_end_of(worker)) is not None
+    return _FRAME.search(end_of(worker)) is not None
 
 
 def _at_once(workers: tuple[WorkerEvidence, ...]) -> bool:
@@ -139,14 +134,8 @@ def _at_once(workers: tuple[WorkerEvidence, ...]) -> bool:
     return max(ends) - min(ends) <= TOGETHER
 
 
-def _end_of(worker: WorkerEvidence) -> str:
-    """Return the last lines that have something in them."""
-    lines = [line for line in worker.tail.splitlines() if line.strip()]
-    return "\n".join(lines[-_LAST:])
-
-
 def _last_words(worker: WorkerEvidence) -> str:
-    end = _end_of(worker)
+    end = end_of(worker)
     return normalised(end.splitlines()[-1]) if end else ""
 
 

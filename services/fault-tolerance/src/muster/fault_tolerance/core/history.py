@@ -19,6 +19,8 @@ SICK = timedelta(hours=24)
 """A node that had a fault of its hardware is suspected for so long."""
 OTHERS = 2
 """Failures of so many other jobs, of so many users, make a node suspect."""
+PASSING = 4
+"""So often in a row, without any progress, may come what is held to pass."""
 WANDERS = 3
 """So many nodes in a row may really be broken in the same way."""
 _PROVED = {Source.ORDER, Source.NODE, Source.KERNEL}
@@ -54,6 +56,7 @@ def judged_by_history(
         _sick_node,
         _sure_to_come_again,
         _wanders,
+        _keeps_coming,
         _others_on_the_node,
         _again_on_the_node,
     ):
@@ -145,6 +148,17 @@ def _wanders(cause: Cause, view: View, past: Past) -> Changed:
         return None
     changed = replace(cause, blame=Blame.UNKNOWN, kind=Kind.EITHER, action=Action.HOLD, nodes=())
     return changed, _line("history.wanders", f"x{past.faults.count}")
+
+
+def _keeps_coming(cause: Cause, view: View, past: Past) -> Changed:
+    """What was held to pass has not passed after so many times, each after a longer wait."""
+    passing = cause.blame.infrastructure and cause.source in {Source.LOG, Source.POD}
+    if not passing or not past.telling or past.faults.count <= PASSING:
+        return None
+    if platform_wide(view.failure.elsewhere) or view.failure.hung is not None:
+        return None
+    changed = replace(cause, kind=Kind.EITHER, action=Action.HOLD, nodes=())
+    return changed, _line("history.keeps_coming", f"x{past.faults.count}")
 
 
 def _can_be_own(cause: Cause, view: View) -> bool:
