@@ -12,7 +12,7 @@ from muster.domain.errors import Temporary
 from muster.domain.evidence import CheckpointFolder, CheckpointFound
 from muster.domain.spec import JobSpec, ResourceSpec
 from muster.domain.state import JobState
-from muster.executor.gate import TOLD, Gate
+from muster.executor.gate import FRESH_S, TOLD, Gate
 from tests.support.log_lives import START
 
 GOOD = CheckpointFound(name="step-100", step=100)
@@ -115,3 +115,26 @@ async def test_a_dead_mount_is_asked_once_and_waited_for_no_longer_than_allowed(
     assert found is not None
     assert found.newest == GOOD
     assert Path(found.path) == Path("/ckpt")
+
+
+async def test_pages_of_one_question_look_once_and_a_start_looks_anew() -> None:
+    asked: list[str] = []
+    now = [0.0]
+
+    async def look(path: str) -> CheckpointFolder:
+        asked.append(path)
+        return CheckpointFolder(path=path, found=(GOOD,))
+
+    gate = Gate(look, monotonic=lambda: now[0])
+    for second in (0.0, 1.0, FRESH_S - 0.1):
+        now[0] = second
+        found = await gate.glance(spec())
+        assert found is not None
+        assert found.newest == GOOD
+    assert len(asked) == 1
+    await gate.folder(spec())
+    assert len(asked) == 2
+    now[0] = FRESH_S
+    await gate.glance(spec())
+    assert len(asked) == 3
+    assert await gate.glance(spec(None)) is None

@@ -99,7 +99,7 @@ class EvidenceDesk:
             attempt=asked.attempt,
             workers=tuple(w.model_copy(update={"tail": tails.get(w.worker, "")}) for w in workers),
             nodes=await self._nodes(dict.fromkeys(w.node for w in workers), keys, asked),
-            checkpoint=await self._handlers.gate.folder(await self._handlers.spec(state)),
+            checkpoint=await self._handlers.gate.glance(await self._handlers.spec(state)),
         )
 
     def _worker(

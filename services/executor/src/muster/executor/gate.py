@@ -8,6 +8,7 @@ whole one to the workers as MUSTER_RESUME_FROM; the desk of evidence tells it to
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import PurePath
 
@@ -19,8 +20,12 @@ from muster.domain.evidence import CheckpointFolder
 from muster.domain.spec import JobSpec
 from muster.domain.state import JobState
 
-LOOK_S = 20.0
+LOOK_S = 10.0
 """So long a folder may take to be read; a dead mount answers never."""
+GLANCE_S = 3.0
+"""The same where somebody waits for an answer about much else."""
+FRESH_S = 30.0
+"""So long an answer may tell what was seen before: one failure is asked about in pages."""
 TOLD = 8
 """Broken checkpoints that a fact names."""
 
@@ -30,22 +35,42 @@ Look = Callable[[str], Awaitable[CheckpointFolder]]
 class Gate:
     """look: the backend's; at one folder only one at a time, however long it takes."""
 
-    def __init__(self, look: Look, patience: float = LOOK_S) -> None:
-        self._look, self._patience = look, patience
+    def __init__(
+        self,
+        look: Look,
+        patience: float = LOOK_S,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._look, self._patience, self._monotonic = look, patience, monotonic
         self._looking: dict[str, asyncio.Future[CheckpointFolder]] = {}
+        self._seen: dict[str, tuple[float, CheckpointFolder]] = {}
 
-    async def folder(self, spec: JobSpec) -> CheckpointFolder | None:
-        """Return what stands in the folder that a job declares; None if it declares none."""
+    async def glance(self, spec: JobSpec) -> CheckpointFolder | None:
+        """Return what stood in the folder within the last moments; for answers, not for starts."""
         path = spec.checkpoint_dir
         if not path:
             return None
+        now = self._monotonic()
+        self._seen = {p: seen for p, seen in self._seen.items() if now - seen[0] < FRESH_S}
+        if path not in self._seen:
+            found = await self._read(path, min(GLANCE_S, self._patience))
+            self._seen[path] = (now, found)
+        return self._seen[path][1]
+
+    async def folder(self, spec: JobSpec) -> CheckpointFolder | None:
+        """Return what stands in the folder that a job declares; None if it declares none."""
+        return (
+            await self._read(spec.checkpoint_dir, self._patience) if spec.checkpoint_dir else None
+        )
+
+    async def _read(self, path: str, patience: float) -> CheckpointFolder:
         if path not in self._looking:
             self._looking[path] = asyncio.ensure_future(self._look(path))
         looking = self._looking[path]
         try:
-            return await asyncio.wait_for(asyncio.shield(looking), self._patience)
+            return await asyncio.wait_for(asyncio.shield(looking), patience)
         except TimeoutError:
-            return CheckpointFolder(path=path, error=f"no answer within {self._patience:.0f} s")
+            return CheckpointFolder(path=path, error=f"no answer within {patience:.0f} s")
         except Temporary as error:
             return CheckpointFolder(path=path, error=str(error))
         finally:

@@ -81,7 +81,7 @@ class Handlers:
         self.deadlines = Deadlines(Owner.EXECUTOR, journal.log, journal.clock, self.on_time)
         self._notices = Notices(journal.clock.of_server)
         self._leftovers = Leftovers(backend, self.watch, journal.log)
-        self.gate = Gate(backend.checkpoints)
+        self.gate = Gate(backend.checkpoints, monotonic=journal.clock.monotonic)
         self._specs: dict[str, JobSpec] = {}
         self._busy: set[str] = set()
         self._again: set[str] = set()
