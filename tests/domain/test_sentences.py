@@ -137,6 +137,11 @@ def _names(text: str) -> set[str]:
     ("fact", "english", "chinese"),
     [
         (
+            f.Hung(evidence=("no step", "gpu idle", "all asleep", "stack x"), seconds=1800),
+            "hangs, no progress for 1800 s: no step; gpu idle; all asleep",
+            "已 Hang，1800 秒无进展：no step; gpu idle; all asleep",
+        ),
+        (
             f.Scheduled(placement=PLACED),
             "placed on 1 node(s): n1 (worker-0 worker-1)",
             "已分配 1 个节点：n1 (worker-0 worker-1)",

@@ -149,9 +149,15 @@ def _extra(fact: f.Fact, language: int) -> dict[str, Any]:
             return {"why_zh": fact.why_zh or fact.why}
         case f.WorkersFailed():
             return {"failures": ", ".join(_failure(failure) for failure in fact.failures)}
+        case f.HangSuspected() | f.Hung():
+            return {"evidence": "; ".join(fact.evidence[:SEEN])}
         case f.Declined() | f.Restarted() | f.ReplacementOrdered() | f.Failed() | f.Escalated():
             return {"why": fact.reason.en, "why_zh": fact.reason.zh}
     return {}
+
+
+SEEN = 3
+"""Of what a hang showed, so much is told in one line; the event has all of it."""
 
 
 def _placement(placement: f.Placement) -> str:
