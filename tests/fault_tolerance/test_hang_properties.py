@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muster.domain.evidence import JobSignals
-from muster.fault_tolerance.core.hang import judge
+from muster.fault_tolerance.core.hang import Reading, judge
 from muster.fault_tolerance.core.hang_signs import Sign
 from muster.fault_tolerance.core.hang_track import Family, Sample, Track, observe
 from tests.support.silence import EPOCH, Attempt, signals, worker
 
 RANKS = 3
+PATIENT = settings(deadline=None)  # a machine may be busy with other things
 _signs = st.fixed_dictionaries(
     {
         "cpu_s": st.one_of(st.none(), st.floats(0, 100)),
@@ -61,14 +63,25 @@ def _instant(second: int | None) -> object:
     return None if second is None else EPOCH + timedelta(seconds=second)
 
 
-def seen(found: list[Sample]) -> Track:
+def tracks(found: list[Sample]) -> Iterator[Track]:
+    """Yield what is known after each sample."""
     attempt, track = Attempt(), None
     for sample in found:
         track = observe(track, sample, {"worker": 8}, attempt.pace, attempt.marks)
-    assert track is not None
-    return track
+        yield track
 
 
+def seen(found: list[Sample]) -> Track:
+    *_, last = tracks(found)
+    return last
+
+
+def readings(story: list[dict[str, Any]], attempt: Attempt) -> Iterator[Reading]:
+    """Yield how it looks after each sample."""
+    return (judge(track, attempt.subject, attempt.pace) for track in tracks(samples(story)))
+
+
+@PATIENT
 @given(_stories)
 def test_a_job_that_makes_progress_within_its_window_is_never_called_hung(
     story: list[dict[str, Any]],
@@ -79,19 +92,16 @@ def test_a_job_that_makes_progress_within_its_window_is_never_called_hung(
         if silent >= 600 or each["step"] == 0:
             step, silent = step + 1, 0.0
         each["step"] = step
-    for end in range(1, len(story) + 1):
-        track = seen(samples(story[:end]))
-        assert judge(track, attempt.subject, attempt.pace).suspicion is None
+    assert not any(each.suspicion for each in readings(story, attempt))
 
 
+@PATIENT
 @given(_stories, st.sampled_from(("DEVICE", "PROCESS", "FRAMEWORK", "PROGRESS")))
 def test_one_family_alone_never_acts(story: list[dict[str, Any]], only: str) -> None:
     for number, each in enumerate(story):
         _silence_others(each, Family[only], number)
     attempt = Attempt(tells=True)
-    for end in range(1, len(story) + 1):
-        reading = judge(seen(samples(story[:end])), attempt.subject, attempt.pace)
-        assert reading.suspicion is None
+    assert not any(each.suspicion for each in readings(story, attempt))
 
 
 def _silence_others(each: dict[str, Any], only: Family, number: int) -> None:
@@ -106,6 +116,7 @@ def _silence_others(each: dict[str, Any], only: Family, number: int) -> None:
             signs.update(cpu_s=None, stack=None, state=None)
 
 
+@PATIENT
 @given(_stories)
 def test_a_suspicion_always_has_progress_and_another_that_are_still(
     story: list[dict[str, Any]],
@@ -122,6 +133,7 @@ def test_a_suspicion_always_has_progress_and_another_that_are_still(
         assert reading.silent_s >= reading.limit_s
 
 
+@PATIENT
 @given(_stories, st.data())
 def test_samples_that_come_again_or_late_change_nothing(
     story: list[dict[str, Any]], data: st.DataObject
@@ -135,6 +147,7 @@ def test_samples_that_come_again_or_late_change_nothing(
     assert seen(disturbed) == seen(found)
 
 
+@PATIENT
 @given(_stories)
 def test_without_any_sign_but_steps_nothing_is_ever_called_hung(
     story: list[dict[str, Any]],
@@ -145,6 +158,7 @@ def test_without_any_sign_but_steps_nothing_is_ever_called_hung(
     assert judge(seen(samples(story)), attempt.subject, attempt.pace).suspicion is None
 
 
+@PATIENT
 @given(_stories, st.integers(-(10**6), 10**6))
 def test_the_executors_clock_may_show_anything(story: list[dict[str, Any]], off: int) -> None:
     """Its instants only say which of a mark and a step came later."""
