@@ -166,6 +166,11 @@ BAD: list[tuple[dict[str, Any], str, str]] = [
     ),
     ({"fault_tolerance": {"exit_codes": "1"}}, "E_FAULT_NOOP", "fault_tolerance"),
     (
+        {"fault_tolerance": {"enabled": True, "strategy": "always", "max_retries": 4}},
+        "E_FAULT_ALWAYS",
+        "fault_tolerance.max_retries",
+    ),
+    (
         {"fault_tolerance": {"enabled": True, "hang": {"window_s": 299}}},
         "E_HANG",
         "fault_tolerance.hang.window_s",

@@ -124,6 +124,10 @@ class FaultStrategy(StrEnum):
     ALWAYS = "always"
 
 
+UNCONDITIONAL = 3
+"""Restarts of a job that restarts whatever happens (`always`), at most."""
+
+
 class Demand(Frozen):
     """Everything that a decision after admission needs to know of the specification.
 

@@ -224,6 +224,11 @@ RULES: dict[str, tuple[str, str]] = {
         'exit codes must be like "1,200-205" within 1-255',
         "异常退出码格式须如“1,200-205”，范围 1-255",
     ),
+    "E_FAULT_ALWAYS": (
+        "strategy always restarts whatever the failure is, so max_retries is 1-3;"
+        " lower it, or choose on_failure",
+        "无条件重试（always）的最大重试次数为 1-3；请调小 max_retries，或改用 on_failure",
+    ),
     "E_FAULT_NOOP": (
         "fault strategy has no effect when max retries is 0 or fault tolerance is off",
         "未开启容错或最大重试次数为 0 时容错策略无效",

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from muster.domain.auto_queue import AutoQueueSpec
-from muster.domain.demand import FaultStrategy, JobType, ResourceClass
+from muster.domain.demand import UNCONDITIONAL, FaultStrategy, JobType, ResourceClass
 from muster.domain.rules import violation
 from muster.domain.spec import JobSpec
 from muster.domain.templates import well_formed
@@ -140,6 +140,8 @@ def _faults(spec: JobSpec, root: str) -> Iterator[Violation]:
         yield violation("E_EXIT_CODES", f"{root}.exit_codes")
     if fault.strategy is FaultStrategy.LOG_KEYWORDS and not fault.log_keywords:
         yield violation("E_KEYWORD", f"{root}.log_keywords")
+    if fault.strategy is FaultStrategy.ALWAYS and retries > UNCONDITIONAL:
+        yield violation("E_FAULT_ALWAYS", f"{root}.max_retries")
     if fault.hang.action == "restart" and not retries:
         yield violation("E_HANG", f"{root}.hang.action")
 

@@ -51,7 +51,8 @@ class ProcessGiven(Strict):
     """How the workers of a job behave; see `muster.testing.scripts.Script`. null = never.
 
     step: seconds of a step; stuck: it stands still from then on, with the signs of `still`; pulse:
-    seconds between lines that say nothing. prints: [second, line]. signs: until it is stuck.
+    seconds between lines that say nothing. prints: [second, line]. last_words: what it prints when
+    it ends by itself. reason, message: how the cluster words its end. signs: until it is stuck.
     """
 
     start: float | None = 1.0
@@ -65,6 +66,9 @@ class ProcessGiven(Strict):
     stuck: float | None = None
     pulse: float | None = None
     prints: tuple[tuple[float, str], ...] = ()
+    last_words: str = ""
+    reason: str = ""
+    message: str = ""
     signs: VitalsGiven = VitalsGiven()
     still: VitalsGiven = VitalsGiven(cpu=0.0, state="S", moves=0, gpu=0.0, stack="stuck")
 

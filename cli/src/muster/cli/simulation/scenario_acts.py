@@ -12,6 +12,7 @@ from muster.cli.simulation import scenario_steps as s
 from muster.cli.simulation.scenario_stage import Stage, shape_of
 from muster.contracts import subjects
 from muster.contracts.alarms import Alarm
+from muster.domain.evidence import Scope
 from muster.domain.nodes import ForeignUse
 from muster.domain.pools import EpochTaken
 from muster.log.memory import LogFault, StoredEntry, matches
@@ -57,7 +58,7 @@ def act(stage: Stage, step: s.Step, number: int, later: Later) -> None:
             _ask_node(stage, step, number)
         case s.SetShare() | s.Block() | s.SetStock() | s.SetSpot():
             _ask_operator(stage, step, number)
-        case s.Machine():
+        case s.Machine() | s.Says():
             _machine(stage, step)
         case s.Exit():
             _exit(stage, step)
@@ -116,8 +117,11 @@ def _ask_operator(
             stage.operator().ask("set_spot", request, **who)
 
 
-def _machine(stage: Stage, step: s.Machine) -> None:
+def _machine(stage: Stage, step: s.Machine | s.Says) -> None:
     cluster, now = stage.cluster, stage.world.time.elapsed
+    if isinstance(step, s.Says):
+        cluster.say(step.node, step.text, now, Scope(step.scope))
+        return
     match step.do:
         case "taken":
             cluster.remove(step.node, now)

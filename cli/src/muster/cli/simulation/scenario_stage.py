@@ -137,6 +137,9 @@ class Stage:
             stuck_s=chosen.stuck,
             pulse_s=chosen.pulse,
             prints=chosen.prints,
+            last_words=chosen.last_words,
+            reason=chosen.reason,
+            message=chosen.message,
             vitals=Vitals(**chosen.signs.model_dump()),
             stuck=Vitals(**chosen.still.model_dump()),
         )

@@ -146,6 +146,15 @@ class Cleared(Base):
     node: str
 
 
+class Says(Base):
+    """The kernel of a machine, or the cluster, says something about it."""
+
+    do: Literal["says"]
+    node: str
+    text: str
+    scope: Literal["kernel", "node", "event"] = "kernel"
+
+
 class Exit(Base):
     """A worker process ends; code null: it vanishes. worker "all": every one of the job."""
 
@@ -238,6 +247,7 @@ Step: TypeAlias = Annotated[
     | Foreign
     | Leftover
     | Cleared
+    | Says
     | Exit
     | Outage
     | NewLeader

@@ -14,7 +14,6 @@ from muster.contracts import subjects
 from muster.contracts.alarms import Alarm
 from muster.domain.edges import Owner
 from muster.domain.errors import Temporary
-from muster.domain.evidence import FailureEvidence
 from muster.domain.facts import Fact
 from muster.domain.phases import Phase
 from muster.domain.state import DeadlineKind, JobState
@@ -82,14 +81,21 @@ class Handlers:
         fact = await self._fact(state)
         if fact is None:
             return undecided
-        now = self._journal.clock.now()
+        if await self._waits(state):
+            return None
         found = await self._judging.evidence(state)
-        if found is None and now < _alone_from(state):
+        if found is None and self._journal.clock.now() < _alone_from(state):
             await self.deadlines.keep(state)
             raise Temporary(f"nobody tells how {state.job} failed", delay=AGAIN_S)
-        if found is not None and _waits(state, found, now):
-            return None
         return await self._judging.verdict(state, fact, found)
+
+    async def _waits(self, state: JobState) -> bool:
+        """Tell whether a worker still runs that may fail of the same cause."""
+        settled = state.due(DeadlineKind.SETTLE)
+        if settled is None or self._journal.clock.now() >= settled:
+            return False
+        found = await self._judging.ends(state)
+        return found is not None and any(not has_ended(worker) for worker in found.workers)
 
     async def _fact(self, state: JobState) -> Fact | None:
         """Return the newest fact that made the job faulted."""
@@ -110,11 +116,3 @@ class Handlers:
 def _alone_from(state: JobState) -> datetime:
     due = state.due(DeadlineKind.VERDICT)
     return due - ALONE if due is not None else state.since
-
-
-def _waits(state: JobState, found: FailureEvidence, now: datetime) -> bool:
-    """Tell whether a worker still runs that may fail of the same cause."""
-    settled = state.due(DeadlineKind.SETTLE)
-    if settled is None or now >= settled:
-        return False
-    return any(not has_ended(worker) for worker in found.workers)

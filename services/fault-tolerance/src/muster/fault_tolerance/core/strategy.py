@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from muster.domain.demand import Demand, FaultStrategy
-
-UNCONDITIONAL = 3
-"""Restarts of a job that restarts whatever happens, at most."""
+from muster.domain.demand import UNCONDITIONAL, Demand, FaultStrategy
 
 
 def limit_of(demand: Demand) -> int:

@@ -48,6 +48,10 @@ class Judging:
         self._journal, self._questions, self._rules = journal, questions, rules
         self._others, self._aside = others, aside
 
+    async def ends(self, state: JobState) -> FailureEvidence | None:
+        """Return who has ended by now; None where nobody answers."""
+        return await self._questions.ends(state)
+
     async def evidence(self, state: JobState) -> FailureEvidence | None:
         """Return what the executor has of the attempt; None where nobody answers."""
         return await self._questions.failure(state)

@@ -39,6 +39,10 @@ class Questions:
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
 
+    async def ends(self, state: JobState) -> FailureEvidence | None:
+        """Return who has ended by now, without any output; None where nobody answers."""
+        return await self._failure(state, (), 0)
+
     async def failure(self, state: JobState) -> FailureEvidence | None:
         """Return what is known of the attempt that failed; None where nobody answers."""
         small = len(state.placed_on) <= FIRST
