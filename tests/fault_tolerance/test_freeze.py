@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,7 @@ from muster.domain.incidents import Incident, IncidentClosed, IncidentOpened, In
 from muster.domain.nodes import NodeCondition, NodeState
 from muster.fault_tolerance.core import freeze
 from muster.fault_tolerance.core.freeze import Frozen, frozen
-from tests.fault_tolerance.fleets import NOW, fleet, lost
+from tests.fault_tolerance.fleets import NOW, fleet, lost, node
 
 
 def pool(size: int, *silent: float) -> list[NodeState]:
@@ -21,7 +22,7 @@ def pool(size: int, *silent: float) -> list[NodeState]:
 
 
 def is_frozen(nodes: list[NodeState], last: Incident | None = None) -> bool:
-    return frozen("default", nodes, last) is not None
+    return frozen("default", nodes, NOW, last) is not None
 
 
 @pytest.mark.parametrize(
@@ -52,13 +53,13 @@ def test_within_a_minute(spread: float, expected: bool) -> None:
 
 def test_nodes_that_were_lost_long_before_do_not_count() -> None:
     assert not is_frozen(pool(100, -900, -800, -700, 0, 10, 20, 30))
-    found = frozen("default", pool(100, -900, 0, 10, 20, 30, 40))
+    found = frozen("default", pool(100, -900, 0, 10, 20, 30, 40), NOW)
     assert found is not None
     assert found.nodes == ("s1", "s2", "s3", "s4", "s5")
     assert found.since == NOW
 
 
-@pytest.mark.parametrize("condition", [c for c in NodeCondition if c is not NodeCondition.LOST])
+@pytest.mark.parametrize("condition", [NodeCondition.READY, NodeCondition.FENCED])
 def test_it_is_over_when_enough_are_heard_of_or_proven_dead(condition: NodeCondition) -> None:
     nodes = pool(100, 0, 1, 2, 3, 4)
     assert is_frozen(nodes)
@@ -66,9 +67,34 @@ def test_it_is_over_when_enough_are_heard_of_or_proven_dead(condition: NodeCondi
     assert not is_frozen(nodes)
 
 
+def gone(count: int, **values: Any) -> list[NodeState]:
+    """Nodes that the cluster no longer lists."""
+    named = {"condition": NodeCondition.GONE, "since": NOW} | values
+    return [node(f"s{number}", **named) for number in range(count)]
+
+
+@pytest.mark.parametrize(("minutes", "expected"), [(9.9, True), (10, False)])
+def test_nodes_that_vanish_unannounced_are_doubted_for_a_while(
+    minutes: float, expected: bool
+) -> None:
+    nodes = [*fleet(95), *gone(5)]
+    at = NOW + timedelta(minutes=minutes)
+    assert (frozen("default", nodes, at) is not None) is expected
+    assert frozen("default", [*fleet(95), *gone(4)], NOW) is None
+
+
+@pytest.mark.parametrize("meant", [{"cordoned": True}, {"deadline": NOW}, {"spot": True}])
+def test_nodes_that_were_meant_to_go_freeze_nothing(meant: dict[str, Any]) -> None:
+    nodes = gone(9)
+    spot = meant.pop("spot", False)
+    shape = nodes[0].shape.model_copy(update={"spot": spot})
+    leaving = [each.model_copy(update={"shape": shape, **meant}) for each in nodes]
+    assert frozen("default", [*fleet(95), *leaving], NOW) is None
+
+
 def test_a_person_says_that_they_are_dead() -> None:
     nodes = pool(100, 0, 1, 2, 3, 4)
-    opened = freeze.next_fact(None, frozen("default", nodes), NOW)
+    opened = freeze.next_fact(None, frozen("default", nodes, NOW), NOW)
     assert isinstance(opened, IncidentOpened)
     at = NOW + timedelta(seconds=30)
     word = opened.incident.model_copy(update={"closed_at": at, "closed_by": "ann"})
@@ -80,7 +106,7 @@ def test_a_person_says_that_they_are_dead() -> None:
 
 
 def test_what_is_told_of_it() -> None:
-    found = frozen("default", pool(100, 0, 1, 2, 3, 4))
+    found = frozen("default", pool(100, 0, 1, 2, 3, 4), NOW)
     opened = freeze.next_fact(None, found, NOW)
     assert isinstance(opened, IncidentOpened)
     assert opened.incident.pool == "default"
@@ -88,7 +114,7 @@ def test_what_is_told_of_it() -> None:
     assert "5 of 100 nodes" in opened.incident.en
     assert "100 个节点中有 5 个" in opened.incident.zh
     assert freeze.next_fact(opened.incident, found, NOW) is None
-    more = frozen("default", pool(100, 0, 1, 2, 3, 4, 5))
+    more = frozen("default", pool(100, 0, 1, 2, 3, 4, 5), NOW)
     updated = freeze.next_fact(opened.incident, more, NOW)
     assert isinstance(updated, IncidentUpdated)
     assert len(updated.incident.nodes) == 6
@@ -104,6 +130,6 @@ def test_what_is_told_of_it() -> None:
 @given(st.integers(1, 60), st.lists(st.floats(-300, 300), max_size=30))
 def test_few_within_any_minute_never_freeze(size: int, times: list[float]) -> None:
     silent = times[:size]
-    found: Frozen | None = frozen("default", pool(size, *silent))
+    found: Frozen | None = frozen("default", pool(size, *silent), NOW)
     most = max((sum(at <= each <= at + 60 for each in silent) for at in silent), default=0)
     assert (found is not None) is (most >= freeze.enough(size))

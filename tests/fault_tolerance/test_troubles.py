@@ -12,7 +12,7 @@ from muster.domain import nodes as n
 from muster.domain.diagnosis import Blame
 from muster.domain.edges import Owner
 from muster.domain.incidents import Incident, IncidentClosed, IncidentKind, incident_id
-from muster.fault_tolerance.core.attributed import Attributed, Mark, Shared
+from muster.fault_tolerance.core.attributed import Attributed, Machine, Mark, Shared
 from muster.fault_tolerance.core.freeze import silence_id
 from tests.fault_tolerance.fleets import failed
 from tests.fault_tolerance.stage import Stage
@@ -49,7 +49,7 @@ async def test_an_incident_is_over_when_nothing_fails_any_more() -> None:
     stage = Stage()
     for number in range(3):
         await consider(stage, number, failed(f"j{number}", f"u{number}"))
-    stage.later(seconds=599)
+    stage.later(seconds=1199)
     await stage.sweep()
     assert await stage.events(subjects.incident_key(STORAGE)) == ["opened"]
     stage.later(seconds=1)
@@ -70,6 +70,21 @@ async def test_a_registry_that_answers_503_is_one_incident_and_not_one_for_each_
     assert (await stage.incident(REGISTRY)) is not None
     images = [incident_id(IncidentKind.IMAGE, f"r.example/train:{number}") for number in range(2)]
     assert [await stage.incident(name) for name in images] == [None, None]
+
+
+async def test_no_machine_is_to_blame_for_what_all_of_them_share() -> None:
+    stage = Stage()
+    await stage.pool_of(20)
+    for number in range(6):
+        bad = failed(f"j{number}", f"u{number}", machines=(Machine("n3"),), nodes=("n3",))
+        await consider(stage, number, bad)
+    for number in range(2):
+        own = failed(f"k{number}", f"u{number}", machines=(Machine("n3"),), marks=())
+        await consider(stage, number, own)
+    await stage.sweep()
+    (found,) = await stage.replicas[0].around.records("default", ["n3"], ("t", "other"))
+    assert (found.jobs, found.users) == (2, 2)
+    assert await stage.node_events("n3") == ["joined"]
 
 
 @pytest.mark.parametrize("blame", [Blame.USER, Blame.DATA, Blame.UNKNOWN])
@@ -175,7 +190,7 @@ async def test_a_closed_storage_incident_does_not_thaw_a_pool() -> None:
     await silent(stage, 5)
     for number in range(3):
         await consider(stage, number, failed(f"j{number}", f"u{number}"))
-    stage.at += timedelta(minutes=11)
+    stage.at += timedelta(minutes=21)
     await stage.sweep()
     storage = await stage.incident(STORAGE)
     assert storage is not None

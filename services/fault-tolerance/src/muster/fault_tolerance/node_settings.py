@@ -18,8 +18,8 @@ class NodeSettings(BaseSettings):
     restarts_per_minute, restarts_at_once: of all jobs together; storage_restarts_per_minute: of
     jobs that mount the same volume. incident_jobs, incident_users: so many within incident_within_s
     on one storage, registry, image or switch are one incident, which is over after incident_quiet_s
-    without another. silence_nodes, silence_share: so many nodes of a pool, or such a part of them,
-    lost within silence_within_s freeze what destroys.
+    without another, longer than a retry waits. silence_nodes, silence_share: so many nodes of a
+    pool, or such a part of them, lost within silence_within_s freeze what destroys.
     """
 
     nodes_s: float = Field(default=5.0, gt=0, le=300)
@@ -30,7 +30,7 @@ class NodeSettings(BaseSettings):
     incident_jobs: int = Field(default=3, ge=2, le=1000)
     incident_users: int = Field(default=2, ge=1, le=1000)
     incident_within_s: float = Field(default=300.0, gt=0, le=3600)
-    incident_quiet_s: float = Field(default=600.0, ge=360, le=86_400)
+    incident_quiet_s: float = Field(default=1200.0, ge=960, le=86_400)
     silence_nodes: int = Field(default=5, ge=2, le=10_000)
     silence_share: float = Field(default=0.2, gt=0, le=1)
     silence_within_s: float = Field(default=60.0, gt=0, le=3600)

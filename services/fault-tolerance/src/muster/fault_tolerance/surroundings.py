@@ -40,7 +40,8 @@ class Surroundings:
     def frozen(self, pool: str) -> Frozen | None:
         """Return why nothing destructive may be done in a pool, None while it is heard of."""
         last = self.known.incident(silence_id(pool))
-        return frozen(pool, self.known.nodes(pool), last, self._settings.silence_limits)
+        nodes = [node for node in self.known.every_node() if node.pool == pool]
+        return frozen(pool, nodes, self._clock.now(), last, self._settings.silence_limits)
 
     def incident(self, blame: Blame, marks: Iterable[Mark]) -> Incident | None:
         """Return the open incident that explains such a failure, if one does."""

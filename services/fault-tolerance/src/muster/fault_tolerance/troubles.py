@@ -6,6 +6,7 @@ however many see it. Called by the judging of each failure, before it is decided
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
@@ -14,7 +15,13 @@ from muster.fault_tolerance import store
 from muster.fault_tolerance.core import freeze
 from muster.fault_tolerance.core.attributed import Attributed
 from muster.fault_tolerance.core.freeze import Frozen, silence_id
-from muster.fault_tolerance.core.incidents import gathered, next_fact, open_for, opened
+from muster.fault_tolerance.core.incidents import (
+    explained_by,
+    gathered,
+    next_fact,
+    open_for,
+    opened,
+)
 from muster.fault_tolerance.settings import FaultToleranceSettings
 from muster.fault_tolerance.surroundings import Surroundings
 from muster.runtime.database import Database
@@ -35,11 +42,18 @@ class Troubles:
         self._limits = settings.incident_limits
 
     async def consider(self, failure: Attributed) -> Incident | None:
-        """Keep a failure, and return the incident that explains it, opened now if need be."""
+        """Keep a failure, and return the incident that explains it, opened now if need be.
+
+        What an incident explains is held against no machine.
+        """
+        if self._explaining(failure) is not None:
+            failure = replace(failure, machines=())
         await self._around.record(failure)
         await self.sweep()
-        going_on = self._around.known.open_incidents()
-        return open_for(failure.blame, failure.marks, going_on)
+        return self._explaining(failure)
+
+    def _explaining(self, failure: Attributed) -> Incident | None:
+        return open_for(failure.blame, failure.marks, self._around.known.open_incidents())
 
     async def sweep(self) -> None:
         """Take in what is new; open what has begun, close what is over."""
@@ -54,8 +68,13 @@ class Troubles:
         recent = await self._database.run(partial(store.recent, since=now - limits.within))
         seen = {each.id: each for each in gathered(recent, now, limits)}
         going_on = {each.id for each in self._around.known.open_incidents() if each.kind.pauses}
-        for name in sorted(going_on | {each.id for each in opened(list(seen.values()), limits)}):
+        reached = {each.id: each for each in opened(list(seen.values()), limits)}
+        for name in sorted(going_on | reached.keys()):
             await self.write(name, partial(next_fact, seen=seen.get(name), limits=limits))
+        for one in reached.values():  # no machine is to blame for what all of them share
+            blames = explained_by(one.mark.kind)
+            absolve = partial(store.absolve, mark=one.mark, blames=blames)
+            await self._database.run(partial(absolve, since=now - limits.within))
 
     async def _silence(self, pool: str) -> None:
         name = silence_id(pool)

@@ -30,13 +30,15 @@ from muster.domain.nodes import NodeCondition, NodeState
 class SilenceLimits:
     """Silence of so many nodes, or of such a share of a pool, beginning within `within`.
 
-    least: one node alone is never a mass, however small its pool.
+    least: one node alone is never a mass, however small its pool. doubted: so long a node that the
+    cluster no longer lists counts as silent, if nobody had announced it; then it is gone.
     """
 
     nodes: int = 5
     share: float = 0.20
     within: timedelta = timedelta(seconds=60)
     least: int = 2
+    doubted: timedelta = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,19 @@ class Frozen:
 LIMITS = SilenceLimits()
 
 
+_SILENT = {NodeCondition.LOST, NodeCondition.GONE}
+
+
+def _vanished(node: NodeState, now: datetime, limits: SilenceLimits) -> bool:
+    """Tell whether a node is gone that nobody had announced, a moment ago.
+
+    Spot capacity goes in masses as it likes; what was closed or announced was meant to go.
+    """
+    meant = node.shape.spot or node.cordoned or node.deadline is not None
+    gone = node.condition is NodeCondition.GONE
+    return gone and not meant and now - node.since < limits.doubted
+
+
 def silence_id(pool: str) -> str:
     """Return the id of a pool's silence."""
     return incident_id(IncidentKind.SILENCE, pool)
@@ -61,20 +76,21 @@ def silence_id(pool: str) -> str:
 def frozen(
     pool: str,
     nodes: Iterable[NodeState],
+    now: datetime,
     last: Incident | None = None,
     limits: SilenceLimits = LIMITS,
 ) -> Frozen | None:
     """Return why nothing destructive may be done in a pool, None while it is heard of.
 
-    nodes: of the pool. last: its last silence, if any; nodes that an operator knew of when he ended
-    it are what they seem.
+    nodes: of the pool, those that are gone too. last: its last silence, if any; nodes that an
+    operator knew of when he ended it are what they seem.
     """
-    there = [node for node in nodes if node.condition is not NodeCondition.GONE]
+    known = list(nodes)
+    vanished = [node for node in known if _vanished(node, now, limits)]
+    there = [node for node in known if node.condition is not NodeCondition.GONE] + vanished
     word = last.closed_at if last is not None and last.closed_by else None
     lost = [
-        node
-        for node in there
-        if node.condition is NodeCondition.LOST and (word is None or node.since > word)
+        node for node in there if node.condition in _SILENT and (word is None or node.since > word)
     ]
     silent = _together(lost, enough(len(there), limits), limits.within)
     if not silent:

@@ -28,18 +28,19 @@ from muster.fault_tolerance.core.attributed import Attributed, Mark, Shared
 
 @dataclass(frozen=True, slots=True)
 class IncidentLimits:
-    """jobs, users: of so many within `within` it is one incident. quiet: then it is over."""
+    """jobs, users: of so many within `within` it is one incident. quiet: then it is over.
+
+    quiet is longer than any retry waits (`backoff.after_pause`): an incident must not seem to be
+    over only because nobody tries.
+    """
 
     jobs: int = 3
     users: int = 2
     within: timedelta = timedelta(minutes=5)
-    quiet: timedelta = timedelta(minutes=10)
+    quiet: timedelta = timedelta(minutes=20)
 
 
 LIMITS = IncidentLimits()
-PAUSE = timedelta(minutes=5)
-"""How long a job that an incident explains waits at most before it is tried again."""
-
 EXPLAINS: dict[Blame, tuple[Shared, ...]] = {
     Blame.STORAGE: (Shared.STORAGE,),
     Blame.NETWORK: (Shared.SWITCH,),
@@ -79,6 +80,11 @@ def explaining(blame: Blame, marks: Iterable[Mark]) -> tuple[Mark, ...]:
     """Return what a failure with this blame may be owed to."""
     kinds = EXPLAINS.get(blame, ())
     return tuple(mark for mark in marks if mark.kind in kinds)
+
+
+def explained_by(kind: Shared) -> tuple[Blame, ...]:
+    """Return the blames of failures that an incident of this kind explains."""
+    return tuple(blame for blame, kinds in EXPLAINS.items() if kind in kinds)
 
 
 def open_for(blame: Blame, marks: Iterable[Mark], going_on: Iterable[Incident]) -> Incident | None:
@@ -203,12 +209,3 @@ _WORDS: dict[IncidentKind, tuple[str, str]] = {
         "交换机 {name}：其下 {users} 个用户的 {jobs} 个任务失败；其重试暂停",
     ),
 }
-
-
-def pause_until(incident: Incident, now: datetime, dice: float) -> datetime:
-    """Return when a job that the incident explains tries again. dice: 0-1, apart for each job.
-
-    A pause is shorter than what must be quiet before the incident is over, so that it cannot seem
-    to be over only because nobody tries; and the jobs come back one after the other.
-    """
-    return now + PAUSE / 2 + dice * PAUSE / 2

@@ -56,6 +56,26 @@ def record(conn: Connection, failure: Attributed) -> bool:
     return True
 
 
+def absolve(conn: Connection, mark: Mark, blames: Iterable[Blame], since: datetime) -> int:
+    """Take the blame off the machines of recent failures that an incident explains.
+
+    mark: what the incident is about. blames: that it explains. Returns of how many.
+    """
+    explained = (
+        sa.select(t.failures.c.tenant, t.failures.c.job, t.failures.c.attempt)
+        .join(t.marks, same_attempt(t.marks))
+        .where(
+            t.marks.c.kind == mark.kind.value,
+            t.marks.c.name == mark.name,
+            t.failures.c.at > since,
+            t.failures.c.blame.in_([blame.value for blame in blames]),
+        )
+    )
+    c = t.blamed.c
+    mine = sa.tuple_(c.tenant, c.job, c.attempt).in_(explained)
+    return conn.execute(sa.delete(t.blamed).where(mine)).rowcount
+
+
 def records(
     conn: Connection,
     pool: str,
