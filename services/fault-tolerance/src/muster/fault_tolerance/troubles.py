@@ -10,6 +10,8 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
+import structlog
+
 from muster.domain.incidents import Incident, IncidentFact
 from muster.fault_tolerance import store
 from muster.fault_tolerance.core import freeze
@@ -26,6 +28,8 @@ from muster.fault_tolerance.settings import FaultToleranceSettings
 from muster.fault_tolerance.surroundings import Surroundings
 from muster.runtime.database import Database
 from muster.runtime.journal import DecideIncident, Journal
+
+_LOG = structlog.get_logger("muster.fault_tolerance")
 
 
 class Troubles:
@@ -84,12 +88,22 @@ class Troubles:
 
     async def write(self, name: str, decide: DecideIncident) -> None:
         """Write what follows for an incident, and know it at once."""
+        known = self._around.known.incident(name)
         written = await self._journal.advance_incident(name, decide)
         if written is not None:
             self._around.known.take(written)
+            _tell(known, written.event.data.detail.incident)
 
 
 def _of_silence(
     known: Incident | None, now: datetime, *, found: Frozen | None
 ) -> IncidentFact | None:
     return freeze.next_fact(known, found, now)
+
+
+def _tell(before: Incident | None, after: Incident) -> None:
+    """Say it to whoever reads our log, once for each beginning and end."""
+    if (before is None or not before.open) and after.open:
+        _LOG.warning("incident", incident=after.id, what=after.en)
+    elif before is not None and before.open and not after.open:
+        _LOG.info("incident over", incident=after.id, by=after.closed_by or "itself")
