@@ -31,7 +31,7 @@ class SilenceLimits:
     """Silence of so many nodes, or of such a share of a pool, beginning within `within`.
 
     least: one node alone is never a mass, however small its pool. doubted: so long a node that the
-    cluster no longer lists counts as silent, if nobody had announced it; then it is gone.
+    cluster no longer lists counts as silent among `nodes`, if nobody had announced it.
     """
 
     nodes: int = 5
@@ -53,9 +53,6 @@ class Frozen:
 
 
 LIMITS = SilenceLimits()
-
-
-_SILENT = {NodeCondition.LOST, NodeCondition.GONE}
 
 
 def _vanished(node: NodeState, now: datetime, limits: SilenceLimits) -> bool:
@@ -86,17 +83,19 @@ def frozen(
     operator knew of when he ended it are what they seem.
     """
     known = list(nodes)
-    vanished = [node for node in known if _vanished(node, now, limits)]
-    there = [node for node in known if node.condition is not NodeCondition.GONE] + vanished
     word = last.closed_at if last is not None and last.closed_by else None
-    lost = [
-        node for node in there if node.condition in _SILENT and (word is None or node.since > word)
-    ]
+    fresh = [node for node in known if word is None or node.since > word]
+    lost = [node for node in fresh if node.condition is NodeCondition.LOST]
+    vanished = [node for node in fresh if _vanished(node, now, limits)]
+    there = [node for node in known if node.condition is not NodeCondition.GONE]
     silent = _together(lost, enough(len(there), limits), limits.within)
+    # a few machines may well be taken away without a word; not many at once
+    silent = silent or _together(lost + vanished, limits.nodes, limits.within)
     if not silent:
         return None
     names = tuple(sorted(node.node for node in silent))
-    numbers = {"pool": pool, "count": len(names), "all": len(there)}
+    everyone = {node.node for node in there} | set(names)
+    numbers = {"pool": pool, "count": len(names), "all": len(everyone)}
     return Frozen(
         pool=pool,
         since=min(node.since for node in silent),
