@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from muster.admission.fold import Known
 from muster.admission.handlers import Handlers
 from muster.admission.settings import AdmissionSettings
 from muster.contracts import subjects
@@ -15,6 +14,7 @@ from muster.domain import facts as f
 from muster.domain.edges import Owner
 from muster.domain.tenants import EVERYONE, SpotSet
 from muster.log import Recorded
+from muster.runtime.known import Known
 from tests.admission.test_handlers import SPEC
 from tests.admission.test_tenants import Tenants
 
