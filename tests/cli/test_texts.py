@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import string
+from enum import StrEnum
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,11 @@ from muster.cli.catalogue import TEXTS
 from muster.cli.exits import Exit
 from muster.cli.language import chosen
 from muster.cli.root import PANELS
+from muster.domain.diagnosis import Action, Blame, Kind, Source, Spread, Stage
+from muster.domain.evidence import Scope
+from muster.domain.state import DeadlineKind
+from muster.fault_tolerance.core import history
+from muster.fault_tolerance.core.rules import Role
 
 SOURCES = Path(texts.__file__).parent
 _LITERAL = re.compile(r"""(?<!f)["']([a-z_]+(?:\.[a-z_0-9-]+)+|[a-z]+)["']""")
@@ -33,6 +39,31 @@ def test_a_text_is_there_in_both_languages_with_the_same_values(key: str) -> Non
 @pytest.mark.parametrize("key", sorted(TEXTS))
 def test_an_english_text_has_no_chinese_in_it(key: str) -> None:
     assert not re.search(r"[一-鿿]", TEXTS[key][0])
+
+
+_NAMED: dict[str, type[StrEnum]] = {
+    "deadline": DeadlineKind,
+    "diagnose.action": Action,
+    "diagnose.blame": Blame,
+    "diagnose.kind": Kind,
+    "diagnose.role": Role,
+    "diagnose.scope": Scope,
+    "diagnose.source": Source,
+    "diagnose.spread": Spread,
+    "diagnose.stage": Stage,
+}
+
+
+@pytest.mark.parametrize("prefix", _NAMED)
+def test_every_value_that_is_shown_has_a_word(prefix: str) -> None:
+    assert [name for name in _NAMED[prefix] if f"{prefix}.{name}" not in TEXTS] == []
+
+
+def test_every_lesson_of_history_has_a_sentence() -> None:
+    source = Path(history.__file__).read_text(encoding="utf-8")
+    lessons = set(re.findall(r'"(history\.[a-z_]+)"', source))
+    assert len(lessons) > 4
+    assert {name for name in lessons if f"faults.{name}" not in TEXTS} == set()
 
 
 def _code() -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from itertools import chain
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from annotated_types import MinLen
 from hypothesis import strategies as st
 from pydantic import AwareDatetime, BaseModel
+from pydantic.fields import FieldInfo
 
 from muster.domain.spec import JobSpec
 from tests.support.lives import spec
@@ -47,7 +49,8 @@ def values_of(model: type[BaseModel]) -> st.SearchStrategy[Any]:
 def _values(annotation: Any, metadata: tuple[Any, ...] = ()) -> st.SearchStrategy[Any]:
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        return _values(arguments[0], (*metadata, *arguments[1:]))
+        inner = (each.metadata if isinstance(each, FieldInfo) else [each] for each in arguments[1:])
+        return _values(arguments[0], (*metadata, *chain.from_iterable(inner)))
     if annotation is str and any(getattr(each, "pattern", None) for each in metadata):
         return TOKENS
     if annotation in PLAIN:

@@ -100,7 +100,9 @@ def test_an_exception_of_all_before_any_step_may_come_late() -> None:
 
 @pytest.mark.parametrize(("ran_s", "rule"), [(ALONE_S, "gang.alike"), (ALONE_S + 1, None)])
 def test_a_worker_without_others_must_have_ended_at_once(ran_s: float, rule: str | None) -> None:
-    assert judged(failure(*gang(count=1), ran_s=ran_s)).rule == rule
+    found = judged(failure(*gang(count=1), ran_s=ran_s))
+    assert found.rule == rule
+    assert found.action is (Action.RETRY_ONCE if rule else Action.RETRY)
 
 
 def test_what_differs_by_rank_and_path_alone_is_the_same_word() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from prometheus_client import REGISTRY
 
 from muster.domain import facts as f
+from muster.domain.deadlines import SETTLE_S
 from muster.fault_tolerance.rulebook import shipped
 from tests.support.judged_world import JudgedWorld
 
@@ -20,9 +21,9 @@ def test_a_failure_that_only_a_rule_in_shadow_knows_is_unknown_and_counted() -> 
     assert rule is not None
     assert rule.shadow
     world, before = JudgedWorld(), hits()
-    world.running(workers=1)
+    world.running(workers=2)
     world.fails(0, tail=TAIL)
-    world.after(1)
+    world.after(SETTLE_S + 1)
     (fact,) = world.verdicts()
     assert isinstance(fact, f.Restarted), "unknown is tried again on the user's budget"
     assert fact.diagnosis is not None

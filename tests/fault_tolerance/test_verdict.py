@@ -73,6 +73,25 @@ def test_a_lost_node_never_costs_the_user_a_restart() -> None:
     assert len(life.state.ledgers.infrastructure) == 1
 
 
+@pytest.mark.parametrize(("step", "avoid"), [(None, ("n1", "n2")), (7, ("n2",))])
+def test_a_node_is_kept_away_from_until_there_is_progress(
+    step: int | None, avoid: tuple[str, ...]
+) -> None:
+    life = Life().faulted(None, "node_lost")
+    first = by_event(life.state, failure(None, "node_lost"), life.at)
+    assert isinstance(first, f.ReplacementOrdered)
+    life.then(first, f.Released(attempt=1))
+    again = f.Requeued(cause=first.cause, counted=False, avoid=life.state.avoid)
+    life.then(again).running(placement={"n2": ("worker-0", "worker-1")})
+    if step is not None:
+        life.then(f.CheckpointSaved(attempt=2, step=step))
+    second = failure(None, "node_lost", "n2").model_copy(update={"attempt": 2})
+    life.then(second)
+    fact = by_event(life.state, second, life.at)
+    assert isinstance(fact, f.ReplacementOrdered)
+    assert fact.avoid == avoid
+
+
 @pytest.mark.parametrize(
     ("count", "age_h", "escalated"),
     [(INFRASTRUCTURE_LIMIT - 1, 1, False), (INFRASTRUCTURE_LIMIT, 1, True), (99, 25, False)],

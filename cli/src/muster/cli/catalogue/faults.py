@@ -60,6 +60,10 @@ FAULTS: dict[str, tuple[str, str]] = {
         "the same failure {text} in a row, on one node after another",
         "相同故障连续出现 {text}，且先后出现在不同节点",
     ),
+    "faults.history.keeps_coming": (
+        "the same failure {text} in a row, and no wait has helped",
+        "相同故障连续出现 {text}，等待后仍未恢复",
+    ),
     "faults.history.other_jobs": (
         "other jobs failed on this node, too (jobs/users: {text})",
         "其他任务也在该节点失败（任务数/用户数：{text}）",

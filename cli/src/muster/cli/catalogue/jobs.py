@@ -121,6 +121,7 @@ JOBS: dict[str, tuple[str, str]] = {
     "deadline.start": ("start until", "启动截止"),
     "deadline.grace": ("grace until", "宽限截止"),
     "deadline.release": ("release until", "释放截止"),
+    "deadline.settle": ("other ends awaited until", "等待其他 Worker 结束至"),
     "deadline.verdict": ("verdict until", "判定截止"),
     "deadline.hold": ("hold until", "保留截止"),
     "deadline.run": ("run until", "运行截止"),

@@ -32,12 +32,19 @@ class Case:
         return limit_of(self.state.demand)
 
     @property
+    def progressed(self) -> bool:
+        """Whether a step was reached that no attempt had reached when the one before failed."""
+        known, told = self.state.faults, self.state.progress
+        reached = max(self.failure.step or 0, told.step if told else 0)
+        return known is not None and reached > known.step
+
+    @property
     def again(self) -> int:
         """How often the same failure came before in a row without progress."""
-        known, step = self.failure.faults, self.failure.step
+        known = self.failure.faults
         if known is None or known.fingerprint != self.diagnosis.fingerprint:
             return 0
-        return 0 if step is not None and step > known.step else known.count
+        return 0 if self.progressed else known.count
 
     @property
     def key(self) -> str:

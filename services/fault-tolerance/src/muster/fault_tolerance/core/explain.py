@@ -30,10 +30,10 @@ def clean(text: str) -> str:
 def evidence_of(
     cause: Cause, view: View, history: Iterable[EvidenceLine]
 ) -> tuple[EvidenceLine, ...]:
-    """Return at most so many lines as a diagnosis holds, none twice."""
-    kept: dict[tuple[str, str | None, str | None], EvidenceLine] = {}
+    """Return at most so many lines as a diagnosis holds, none twice, whichever rules match it."""
+    kept: dict[tuple[str, Source, str | None], EvidenceLine] = {}
     for line in _lines(cause, view, tuple(history)):
-        kept.setdefault((line.text, line.rule, line.node), line)
+        kept.setdefault((line.text, line.source, line.node), line)
         if len(kept) == LINES:
             break
     return tuple(kept.values())

@@ -110,10 +110,11 @@ def _alike_at_the_start(cause: Cause, view: View) -> Cause | None:
         cause,
         rule="gang.alike",
         blame=Blame.USER,
-        kind=Kind.DETERMINISTIC,
-        action=Action.STOP,
-        source=Source.LOG,
-        confidence=0.6,
+        # a word of one alone is little: it is heard twice before the job is stopped for it
+        kind=Kind.DETERMINISTIC if apart else Kind.EITHER,
+        action=Action.STOP if apart else Action.RETRY_ONCE,
+        source=Source.LOG if apart else Source.EXIT,
+        confidence=0.6 if apart else 0.4,
         what=Advice(
             en=f"every worker ended with exit code {code} as soon as it began: {line[:120]}",
             zh=f"所有 Worker 启动后即以退出码 {code} 结束：{line[:120]}",

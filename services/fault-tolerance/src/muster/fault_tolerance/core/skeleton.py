@@ -44,7 +44,9 @@ def _telling_line(excerpt: str) -> str:
     """Return the last line that sounds like a cause, or the last one of all."""
     told = [line.text.strip() for line in lines(excerpt) if line.text.strip()]
     found = [text for text in told if _TELLING.search(text)]
-    return (found or told or [""])[-1][:LONGEST]
+    last = (found or told or [""])[-1][:LONGEST]
+    # YAML knows no control characters, not even in quotes
+    return "".join(sign if sign.isprintable() else "?" for sign in last)
 
 
 def _lasting(line: str) -> str:

@@ -93,7 +93,7 @@ def undecided(state: JobState, now: datetime) -> Judged | None:
 
 def verdict(case: Case) -> Judged:
     """Return the fact that follows, with its diagnosis and the ledgers before and after."""
-    fact = _decided(case)
+    fact = _away(case, _decided(case))
     after = evolve(case.state, fact, case.now, Owner.FAULT_TOLERANCE)
     diagnosis = case.diagnosis.model_copy(
         update={
@@ -103,6 +103,13 @@ def verdict(case: Case) -> Judged:
         }
     )
     return fact.model_copy(update={"diagnosis": diagnosis})
+
+
+def _away(case: Case, fact: Judged) -> Judged:
+    """Keep away from earlier nodes, too, until there is progress: else two take turns."""
+    if not isinstance(fact, ReplacementOrdered) or case.progressed:
+        return fact
+    return fact.model_copy(update={"avoid": tuple(dict.fromkeys((*case.state.avoid, *fact.avoid)))})
 
 
 def _decided(case: Case) -> Judged:
