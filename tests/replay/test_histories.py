@@ -35,13 +35,19 @@ def history(path: Path) -> list[JobEvent]:
     return [read_event(json.loads(line)["subject"], line) for line in lines]
 
 
+def meant(state: JobState) -> dict[str, Any]:
+    """Return a state without the words of its reasons, which may be put better one day."""
+    worded: set[str] = {"en", "zh"}
+    return state.model_dump(exclude={"reason": worded, "outcome": {"reason": worded}})
+
+
 @histories
 def test_each_event_carries_what_the_log_folds_to(path: Path) -> None:
     state: JobState | None = None
     for number, event in enumerate(history(path), 1):
         owner = Owner(event.source.removeprefix("muster/"))
         state = evolve(state, event.data.detail, event.time, owner)
-        assert state == event.data.job, f"{path.name}:{number}"
+        assert meant(state) == meant(event.data.job), f"{path.name}:{number}"
         assert state.version == number
     assert state is not None
     assert state == fold((e.data.detail, e.time) for e in history(path))
