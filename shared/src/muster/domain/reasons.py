@@ -34,7 +34,6 @@ class ReasonCode(StrEnum):
     RESTART_LIMIT = "RESTART_LIMIT"
     NOT_RETRIED = "NOT_RETRIED"
     DETERMINISTIC = "DETERMINISTIC"
-    NO_TIME_LEFT = "NO_TIME_LEFT"
     RESTARTING = "RESTARTING"
     RESTARTING_FREE = "RESTARTING_FREE"
     REPLACING = "REPLACING"
@@ -117,10 +116,6 @@ _TEXTS: dict[ReasonCode, tuple[str, str]] = {
     ReasonCode.DETERMINISTIC: (
         "{why}; the same would happen again, so it is not retried",
         "{why_zh}；重试也会得到同样的结果，因此不再重试",
-    ),
-    ReasonCode.NO_TIME_LEFT: (
-        "{why}; the maximum run time of {seconds} s leaves no time for a restart",
-        "{why_zh}；最长运行时间 {seconds} 秒已不足以再次启动",
     ),
     ReasonCode.RESTARTING_FREE: (
         "{why}; tried again, and none of its retries is used ({count} of {limit} within 24 h)",

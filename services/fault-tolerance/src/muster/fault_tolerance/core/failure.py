@@ -68,7 +68,7 @@ class Failure:
     it ran; None = unknown. gpus: of the gang, shared cards as parts. complete: a line of success
     was seen. checkpoint_dir: as the job declares it. unsaved_s: seconds of work since a checkpoint
     was last heard of; None = as long as it ran. outlier: of a hang, the worker that stands out.
-    start_s: how long the attempt took to start; None = unknown. silence: of a hang, what was seen
+    silence: of a hang, what was seen
     before anything was ended, the most telling first.
     """
 
@@ -93,7 +93,6 @@ class Failure:
     unsaved_s: float | None = None
     outlier: str | None = None
     silence: tuple[str, ...] = ()
-    start_s: float | None = None
     faults: Faults | None = None
     earlier: tuple[Earlier, ...] = ()
     records: tuple[NodeRecord, ...] = ()

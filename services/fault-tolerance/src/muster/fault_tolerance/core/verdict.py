@@ -167,9 +167,6 @@ def _own(case: Case) -> Judged:
         return _not_retried(case)
     if used >= limit:
         return Failed(reason=case.says(ReasonCode.RESTART_LIMIT, limit=limit))
-    if _too_late(case):
-        seconds = demand.max_runtime_s
-        return Failed(reason=case.says(ReasonCode.NO_TIME_LEFT, seconds=seconds))
     why = case.says(ReasonCode.RESTARTING, count=used + 1, limit=limit)
     return restarted(case, Ledger.RESTARTS, why)
 
@@ -177,12 +174,6 @@ def _own(case: Case) -> Judged:
 def _exit_code(case: Case) -> int | None:
     first = case.diagnosis.first
     return next((w.exit_code for w in case.failure.workers if w.worker == first), None)
-
-
-def _too_late(case: Case) -> bool:
-    """Tell whether the job would be over its run time before it had begun again."""
-    most, start = case.state.demand.max_runtime_s, case.failure.start_s
-    return most is not None and start is not None and most <= start
 
 
 def _infrastructure(case: Case) -> Judged:
