@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -50,6 +53,73 @@ def test_texts_that_are_in_every_match_are_found(pattern: str, expected: tuple[s
 )
 def test_a_pattern_that_may_take_very_long_is_refused(pattern: str) -> None:
     assert danger(pattern) is not None
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"z(?:a{1,60}){1,60} x",
+        r"z(?:a{1,60})* x",
+        r"z((?:a{0,9}b?){1,40}){2}x",
+        r"z(?:a?){30}a{30}",
+        r"z(?:\w{1,9} ?){1,30}y",
+        r"z(?:(?=a)a{1,9}){1,30}b",
+        r"z(?:\S{1,9}a){1,30}y",
+        r"(z)(?:\1a?){1,60}y",
+    ],
+)
+def test_a_bounded_repetition_of_what_varies_is_refused(pattern: str) -> None:
+    assert "{1,n}" in (danger(pattern) or "")
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"z(a|a)*y",
+        r"z(?:a|ab|b)*y",
+        r"z(?:x|y|xy){1,30}z",
+        r"z(?:ab?b?){1,40}y",
+        r"z(?:\w|ab){1,60}y",
+        r"z(?:ab|[a-c]b){1,60}y",
+        r"z(?:a|aa){1,60}y",
+        r"z(?i:ab|Ab)*y",
+    ],
+)
+def test_alternatives_that_begin_alike_are_refused_within_a_repetition(pattern: str) -> None:
+    assert danger(pattern) is not None
+
+
+@pytest.mark.parametrize(
+    "pattern", [r"za{1,60}a{1,60}a{1,60}y", r"z\d+\d+y", r"z(?:a{1,99}|b)\w{1,99}[a-f]{1,99}y"]
+)
+def test_neighbours_that_take_the_same_are_refused(pattern: str) -> None:
+    assert danger(pattern) is not None
+
+
+HOSTILE = ["z" + unit * (4096 // len(unit)) for unit in ("a", "ab", "a ", "1.", "/a", "z")]
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"(?:z|)(?:\w{1,9} ){1,30}y",
+        r"z(?:/\w{1,40}){1,20}!",
+        r"z(?:\d{1,3}\.){3}\d{1,3}!",
+        r"z(?:ab|cd)*!",
+        r"z(?:foo|form){1,9}!",
+        r"z(?:a{1,3}){1,3}!",
+        r"z(?:a|b|[c-f])+!",
+        r"za{1,60}a{1,60}!",
+        r"z(?:ab?c)+!",
+        r"z(?>a+){1,9}!",
+        r"z(?:[^,]{0,40},){1,20}!",
+    ],
+)
+def test_a_clear_repetition_is_let_in_and_quick_on_hostile_lines(pattern: str) -> None:
+    assert danger(pattern) is None
+    began = time.process_time()
+    assert not any(re.search(pattern, line) for line in HOSTILE)
+    assert time.process_time() - began < 1
 
 
 @pytest.mark.parametrize(

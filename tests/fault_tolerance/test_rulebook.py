@@ -170,6 +170,7 @@ ENTRY = {
         ({"examples": ["it held"]}, "example", "examples"),
         ({"near_misses": ["so it broke"]}, "near_miss", "near_misses"),
         ({"advice": None}, "advice", "advice"),
+        ({"advice": None, "action": "retry_once"}, "advice", "advice"),
         ({"advice": {"en": "Mend it."}}, "bilingual", "advice"),
         ({"what": None}, "bilingual", "what"),
         ({"what": {"en": "x", "zh": "", "field": "y"}}, "bilingual", "what"),

@@ -8,12 +8,12 @@ a rule that is missed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from re import _constants, _parser  # type: ignore[attr-defined]
+from re import _parser  # type: ignore[attr-defined]
 from typing import Any
 
-op = _constants
+from muster.fault_tolerance.core.ambiguity import Tree, alike, op, parts, tangled
 
 SHORTEST = 3
 """Characters that a literal needs, to be worth a search."""
@@ -22,8 +22,6 @@ STEPS = 100_000
 _LINE = 4096
 _OPTIONS = 24
 _BROAD = frozenset({op.CATEGORY_NOT_SPACE, op.CATEGORY_NOT_DIGIT})
-
-Tree = Iterable[tuple[Any, Any]]
 
 
 @lru_cache(maxsize=4)
@@ -72,7 +70,10 @@ def _worth(choice: Sequence[str]) -> tuple[bool, bool, int, int]:
 
 def danger(pattern: str, flags: int = 0) -> str | None:
     """Return the construct that could take very long on a hostile line, in words; None = safe."""
-    return _nested(_parsed(pattern, flags), repeated=False) or _many(pattern, flags)
+    tree = _parsed(pattern, flags)
+    if tangled(tree, STEPS):
+        return "(…{1,n}){1,n}, (a|ab){1,n}"
+    return _nested(tree, repeated=False) or _many(tree)
 
 
 def _nested(tree: Tree, *, repeated: bool) -> str | None:
@@ -81,16 +82,19 @@ def _nested(tree: Tree, *, repeated: bool) -> str | None:
         endless = kind in {op.MAX_REPEAT, op.MIN_REPEAT} and value[1] is op.MAXREPEAT
         if endless and repeated:
             return "(…+)+"
-        for inner in _parts(kind, value):
+        for inner in parts(kind, value):
             found = _nested(inner, repeated=repeated or endless)
             if found:
                 return found
     return None
 
 
-def _many(pattern: str, flags: int) -> str | None:
-    steps = _ways(_parsed(pattern, flags))
-    return f".*…[^x]{{0,n}}… ({steps} > {STEPS})" if steps > STEPS else None
+def _many(tree: Tree) -> str | None:
+    steps = _ways(tree)
+    if steps > STEPS:
+        return f".*…[^x]{{0,n}}… ({steps} > {STEPS})"
+    steps = alike(tree, _LINE)
+    return f"a{{1,n}}a{{1,n}}… ({steps} > {STEPS})" if steps > STEPS else None
 
 
 def _ways(tree: Tree) -> int:
@@ -104,7 +108,7 @@ def _ways(tree: Tree) -> int:
 
 
 def _ways_of(kind: Any, value: Any) -> int:
-    inner = [_ways(part) for part in _parts(kind, value)]
+    inner = [_ways(part) for part in parts(kind, value)]
     ways = (sum(inner) if kind is op.BRANCH else max(inner, default=1)) or 1
     endless = kind in {op.MAX_REPEAT, op.MIN_REPEAT} and value[1] is op.MAXREPEAT
     if kind in {op.MAX_REPEAT, op.MIN_REPEAT} and _wide(value[2], words=endless):
@@ -124,23 +128,9 @@ def _wide(tree: Tree, *, words: bool) -> bool:
             return True
         if kind is op.IN and any(k is op.NEGATE or v in broad for k, v in value):
             return True
-        if any(_wide(part, words=words) for part in _parts(kind, value)):
+        if any(_wide(part, words=words) for part in parts(kind, value)):
             return True
     return False
-
-
-def _parts(kind: Any, value: Any) -> Sequence[Tree]:
-    if kind is op.SUBPATTERN:
-        return (value[3],)
-    if kind is op.ATOMIC_GROUP:
-        return (value,)
-    if kind in {op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT}:
-        return (value[2],)
-    if kind is op.BRANCH:
-        return tuple(value[1])
-    if kind in {op.ASSERT, op.ASSERT_NOT}:
-        return (value[1],)
-    return ()
 
 
 def compiled(pattern: str, flags: int) -> re.Pattern[str]:

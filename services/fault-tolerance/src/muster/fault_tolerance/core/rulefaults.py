@@ -42,8 +42,9 @@ FAULTS: dict[str, tuple[str, str]] = {
         "须有中英文两种文本：请写 `en:` 与 `zh:`（若须修改字段，另写 `field:`）",
     ),
     "advice": (
-        "is missing: a rule that stops a job says what to change, in `en:` and `zh:`",
-        "缺失：终止任务的规则须以 `en:` 与 `zh:` 说明应修改什么",
+        "is missing: a rule that may stop a job (stop, retry_once) says what to change, in `en:` and"
+        " `zh:`",
+        "缺失：可能终止任务的规则（stop、retry_once）须以 `en:` 与 `zh:` 说明应修改什么",
     ),
     "pattern": (
         "is no regular expression of Python: {detail}",

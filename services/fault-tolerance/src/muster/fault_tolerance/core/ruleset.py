@@ -31,6 +31,9 @@ _KINDS = {
 }
 """What an action says about the next time, where a rule does not say it itself."""
 
+_STOPPING = frozenset({Action.STOP, Action.RETRY_ONCE})
+"""What may end a job for good, at once or at the second time: then a person must change something."""
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -130,7 +133,7 @@ def _made(entry: Entry, group: str) -> Rule | None:
 
 def _prove(entry: Entry, rule: Rule) -> None:
     """Let a rule show that it matches what it should, and leaves alone what it should."""
-    if rule.role is Role.ROOT and rule.action is Action.STOP and rule.advice is None:
+    if rule.role is Role.ROOT and rule.action in _STOPPING and rule.advice is None:
         entry.fault("advice", "advice")
     if rule.codes and "code" not in rule.pattern.groupindex:
         entry.fault("code", "pattern")
