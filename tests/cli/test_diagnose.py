@@ -142,6 +142,45 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path, run: Run) -> None:
     assert "none.log" in err
 
 
+@pytest.mark.parametrize("option", [[], ["--kernel"]])
+@pytest.mark.parametrize(("language", "says"), [("en", "the log of a rank"), ("zh", "日志")])
+def test_the_remedy_for_a_log_that_cannot_be_read_speaks_of_logs(
+    tmp_path: Path, run: Run, option: list[str], language: str, says: str
+) -> None:
+    _, _, err = run("--lang", language, "-", *option, str(tmp_path / "none.log"), typed="x\n")
+    assert says in err
+    assert "YAML" not in err
+
+
+@pytest.mark.parametrize(("language", "says"), [("en", "is no failure"), ("zh", "并未失败")])
+def test_what_ended_well_is_not_judged(run: Run, language: str, says: str) -> None:
+    code, out, err = run("--lang", language, "-", "--exit-code", "0", typed="done\n")
+    assert (code, out) == (2, "")
+    assert says in err
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [(b"", "is empty"), (b" \n\n", "is empty"), (b"\x7fELF\x00\x01\x02\xff" * 99, "is not text")],
+)
+def test_a_log_that_can_tell_nothing_is_said_to(
+    tmp_path: Path, run: Run, content: bytes, says: str
+) -> None:
+    path = tmp_path / "rank0.log"
+    path.write_bytes(content)
+    code, out, err = run(str(path))
+    assert code == 0
+    assert f"{path} {says}" in err
+    assert "unknown" in out
+
+
+def test_nothing_is_said_of_a_log_with_a_byte_that_is_none(tmp_path: Path, run: Run) -> None:
+    path = tmp_path / "rank0.log"
+    path.write_bytes(b"\xff" + IMPORT.encode())
+    _, _, err = run(str(path))
+    assert err == ""
+
+
 def test_bytes_that_are_no_text_do_not_matter(tmp_path: Path, run: Run) -> None:
     path = tmp_path / "rank0.log"
     path.write_bytes(b"\xff\xfe\x00" + IMPORT.encode())
@@ -200,3 +239,38 @@ def test_long_lists_are_cut_for_people_and_whole_for_programs(run: Run) -> None:
     assert "10 more: --json shows them all" in out
     _, out, _ = run("-", "--json", typed=many)
     assert len(json.loads(out)["hits"]) == 50
+
+
+@pytest.mark.parametrize("name", ["nothing", "site.yaml"])
+def test_the_check_wants_a_folder_and_says_so(tmp_path: Path, run: Run, name: str) -> None:
+    log(tmp_path, "site.yaml", GOOD)
+    code, _, err = run("--check", str(tmp_path / name))
+    assert code == 1
+    assert "name the folder that holds the YAML files" in err
+    assert "UTF-8" not in err
+
+
+def test_a_folder_without_rules_does_not_pass_the_check(tmp_path: Path, run: Run) -> None:
+    log(tmp_path, "site.yml", GOOD)
+    code, _, err = run("--check", str(tmp_path))
+    assert code == 1
+    assert "has no file of rules" in err
+    assert "site.yml: -: - is not read" in err
+
+
+def test_the_check_tells_every_fault_at_once(tmp_path: Path, run: Run) -> None:
+    broken = GOOD.replace("hold", "explode")
+    log(tmp_path, "a.yaml", broken + broken.removeprefix("rules:\n"))
+    log(tmp_path, "b.yaml", "rules: [")
+    (tmp_path / "c.yaml").write_bytes(b"\xff\xfe\x00")
+    log(tmp_path, "d.yaml", "rules:\n  - {id: nope.absent, disabled: true}\n")
+    _, out, _ = run("--check", str(tmp_path), "--json")
+    told = [(f["file"], f["field"]) for f in json.loads(out)["faults"]]
+    assert sorted(told) == [
+        ("a.yaml", "action"),
+        ("a.yaml", "action"),
+        ("a.yaml", "id"),
+        ("b.yaml", "-"),
+        ("c.yaml", "-"),
+        ("d.yaml", "disabled"),
+    ]

@@ -50,3 +50,27 @@ def test_the_variable_is_named(
     assert f" {variable} " in shown
     assert words in shown
     assert "hunter2" not in shown
+
+
+@pytest.mark.parametrize(("language", "words"), [("en", "contradict"), ("zh", "相互矛盾")])
+def test_variables_that_contradict_each_other_are_named_as_they_are_set(
+    language: str,
+    words: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("MUSTER_FAULT_TOLERANCE_HANG_GAP_S", "20")
+    texts.use(language)
+    with pytest.raises(ValidationError) as caught:
+        FaultToleranceSettings()
+    assert report(caught.value, Session()) is Exit.USAGE
+    shown = capsys.readouterr().err
+    assert words in shown
+    assert "MUSTER_FAULT_TOLERANCE_HANG_GAP_S must be" in shown
+    assert "MUSTER_FAULT_TOLERANCE_HANG_POLL_S" in shown
+    assert "hang_" not in shown
+
+
+def test_the_scale_of_a_rehearsal_is_enough_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MUSTER_FAULT_TOLERANCE_HANG_SCALE", "0.01")
+    assert FaultToleranceSettings().pace.scale == 0.01

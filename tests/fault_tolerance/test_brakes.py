@@ -63,13 +63,28 @@ def test_a_node_that_was_readmitted_within_the_hour_still_counts() -> None:
 
 @pytest.mark.parametrize(
     ("size", "away", "expected"),
-    [(5, 0, None), (4, 0, Held.POOL), (10, 1, None), (10, 2, Held.POOL), (11, 1, None)],
+    [
+        (5, 0, None),
+        (4, 0, Held.SMALL),
+        (1, 0, Held.SMALL),
+        (10, 1, None),
+        (10, 2, Held.POOL),
+        (11, 1, None),
+    ],
 )
 def test_a_fifth_of_a_pool(size: int, away: int, expected: Held | None) -> None:
     nodes = fleet(size)
     gone = [out(each) for each in nodes[-away:]] if away else []
     elsewhere = fleet(100, pool="other")
     assert held([*nodes[: size - away], *gone, *elsewhere]) is expected
+
+
+def test_a_small_pool_is_told_that_none_of_its_nodes_can_ever_be_kept_out() -> None:
+    found = b.brake(fleet(4)[0], Ground(fleet(4), {}), NOW)
+    assert found is not None
+    assert "has 4 node(s) and no node of it can ever be kept out" in found.en
+    assert "5 or more" in found.en
+    assert "只有 4 个节点，无法自动排除任何节点（至少需要 5 个节点）" in found.zh
 
 
 @pytest.mark.parametrize(("guaranteed", "expected"), [(32, None), (33, Held.GUARANTEE)])
@@ -114,7 +129,8 @@ def test_a_silent_pool_loses_nothing_more() -> None:
 def test_every_brake_says_why_in_both_languages() -> None:
     grounds = {
         Held.FLEET: Ground([*fleet(9), out(node("x"), 1)], {}),
-        Held.POOL: Ground(fleet(4), {}),
+        Held.POOL: Ground([*fleet(8), out(node("x"), 90), out(node("y"), 90)], {}),
+        Held.SMALL: Ground(fleet(4), {}),
         Held.GUARANTEE: Ground(fleet(5), {"H100": 40}),
         Held.GANG: Ground(fleet(5), {}, [Needed("j1", demand(5))]),
         Held.FROZEN: Ground(fleet(5), {}, frozen=True),

@@ -102,13 +102,30 @@ def test_every_time_is_a_setting() -> None:
         ({"hang_idle_cores": 0.9}, "hang_idle_cores may not be above hang_busy_cores"),
         ({"hang_gpu_idle": 0.96}, "hang_gpu_idle may not be above hang_gpu_full"),
         ({"hang_gap_s": 29}, "twice hang_poll_s"),
-        ({"hang_scale": 0.1}, "twice hang_poll_s"),
         ({"hang_scale": 1.1}, "hang_scale"),
     ],
 )
 def test_settings_that_contradict_each_other_are_refused(wrong: dict[str, Any], named: str) -> None:
     with pytest.raises(ValidationError, match=named):
         HangSettings(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("given", "poll", "gap"),
+    [
+        ({}, 15.0, 150.0),
+        ({"hang_scale": 0.5}, 7.5, 75.0),
+        ({"hang_scale": 0.1}, 1.5, 15.0),
+        ({"hang_scale": 0.01}, 1.0, 3.0),
+        ({"hang_scale": 0.001, "hang_poll_s": 0.5}, 0.5, 1.5),
+    ],
+)
+def test_the_scale_alone_shortens_looks_and_gaps_together(
+    given: dict[str, float], poll: float, gap: float
+) -> None:
+    settings = HangSettings(**given)
+    assert settings.poll_s == pytest.approx(poll)
+    assert settings.pace.longest_gap_s == pytest.approx(gap)
 
 
 def test_settings_at_their_limits_are_taken() -> None:

@@ -25,6 +25,8 @@ _RANK = re.compile(
 )
 _WIDEST = 4
 """Bytes that one character may take in UTF-8."""
+_BROKEN = 10
+"""One character in so many that is none makes a file no text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,14 @@ class Log:
     name: str
     rank: int
     text: str
+
+    @property
+    def odd(self) -> str | None:
+        """Why it may tell nothing: `empty`, or `binary`; None = it is a log."""
+        if not self.text.strip():
+            return "empty"
+        broken = self.text.count("\0") + self.text.count("\ufffd")
+        return "binary" if broken * _BROKEN > len(self.text) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +100,7 @@ def _tail(file: str) -> str:
             return stream.read().decode("utf-8", errors="replace")
     except OSError as error:
         why = error.strerror or str(error)
-        raise CliError("file_read", path=file, why=why) from error
+        raise CliError("log_read", path=file, why=why) from error
 
 
 def judge(

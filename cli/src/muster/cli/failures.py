@@ -9,6 +9,7 @@ import json
 import re
 import sys
 import traceback
+from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console
@@ -19,6 +20,12 @@ from muster.cli.exits import Exit
 from muster.cli.session import Session
 from muster.cli.texts import language, say
 from muster.cli.usage import as_error
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
+_FIELD = re.compile(r"\b[a-z0-9]+(?:_[a-z0-9]+)+\b")
+"""The name of a setting in what a service says of several."""
 
 
 def report(error: Exception, session: Session) -> Exit:
@@ -72,9 +79,7 @@ def _as_known(error: Exception) -> CliError:
     from muster.domain.troubles import trouble_of  # noqa: PLC0415
 
     if isinstance(error, ValidationError) and error.title.endswith("Settings"):
-        first = error.errors(include_url=False, include_input=False)[0]
-        name = _variable(error.title, ".".join(map(str, first["loc"][:1])))
-        return CliError("setting", Exit.USAGE, name=name, why=first["msg"])
+        return _wrong_setting(error)
     if isinstance(error, MusterError) and (trouble := trouble_of(str(error))) is not None:
         code = Exit.UNREACHABLE if isinstance(error, Temporary) else Exit.FAILED
         return CliError("trouble", code, **trouble_values(trouble, str(error)))
@@ -85,6 +90,17 @@ def _as_known(error: Exception) -> CliError:
     if isinstance(error, OSError):
         return CliError("system", why=_words(error))
     return CliError("unexpected", Exit.INTERNAL, what=_words(error))
+
+
+def _wrong_setting(error: ValidationError) -> CliError:
+    """Name the variables: the one that is wrong, or those that contradict each other."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    if first["loc"]:
+        name = _variable(error.title, str(first["loc"][0]))
+        return CliError("setting", Exit.USAGE, name=name, why=first["msg"])
+    said = first["msg"].removeprefix("Value error, ")
+    why = _FIELD.sub(lambda field: _variable(error.title, field[0]), said)
+    return CliError("settings", Exit.USAGE, why=why)
 
 
 def _variable(settings: str, field: str) -> str:

@@ -34,6 +34,27 @@ DIAGNOSE: dict[str, tuple[str, str]] = {
         "name logs, or - for the standard input; --rules lists the rules, --check DIR checks some",
         "请指定日志文件，或用 - 表示标准输入；--rules 列出规则，--check DIR 检查规则",
     ),
+    "error.log_read": ("{path} cannot be read: {why}", "无法读取 {path}：{why}"),
+    "error.log_read.fix": (
+        "name a file of text, such as the log of a rank, or - for the standard input",
+        "请指定文本文件（如某个 rank 的日志），或用 - 表示标准输入",
+    ),
+    "error.diagnose_ended_well": (
+        "exit code 0 is no failure: there is nothing to diagnose",
+        "退出码为 0，并未失败：无需诊断",
+    ),
+    "error.diagnose_ended_well.fix": (
+        "give the code of the process that failed (--exit-code 1-255), or leave it out",
+        "请给出失败进程的退出码（--exit-code 1-255），或省略该选项",
+    ),
+    "diagnose.log.empty": (
+        "{file} is empty: it tells nothing",
+        "{file} 为空：没有任何线索",
+    ),
+    "diagnose.log.binary": (
+        "{file} is not text: what can be read of it is judged",
+        "{file} 不是文本：仅根据其中可读的部分判断",
+    ),
     "error.rules": ("{why} ({count} in all)", "{why}（共 {count} 处）"),
     "error.rules.fix": (
         "correct the file; `muster diagnose --check {folder}` tells every fault",
@@ -103,7 +124,7 @@ DIAGNOSE: dict[str, tuple[str, str]] = {
         "换节点启动，并申请隔离该节点",
     ),
     "diagnose.action.requeue": ("queue again, no retry used", "重新排队（不消耗重试次数）"),
-    "diagnose.action.hold": ("hold for a person", "挂起等待人工处理"),
+    "diagnose.action.hold": ("hold for a person", "暂停，等待人工处理"),
     "diagnose.action.watch": ("needs a second sign", "需要其他证据"),
     "diagnose.action.ignore": ("says nothing about a cause", "与原因无关"),
     "diagnose.stage.create": ("before any worker ran", "尚未运行"),

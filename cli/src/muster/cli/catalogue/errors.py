@@ -9,6 +9,14 @@ ERRORS: dict[str, tuple[str, str]] = {
         "the environment variable {name} has a value that cannot be: {why}",
         "环境变量 {name} 的取值无效：{why}",
     ),
+    "error.settings": (
+        "environment variables contradict each other: {why}",
+        "环境变量相互矛盾：{why}",
+    ),
+    "error.settings.fix": (
+        "change one of them; docs/reference/settings.md tells what each means and its default",
+        "请修改其中之一；含义与默认值见 docs/reference/settings.md",
+    ),
     "error.setting.fix": (
         "set it to one of what docs/reference/settings.md allows, or unset it for the default",
         "按 docs/reference/settings.md 的说明修改，或取消设置以使用默认值",

@@ -31,7 +31,7 @@ from muster.cli.views.diagnosis import (
 from muster.domain.diagnosis import Stage
 from muster.fault_tolerance.core.rulefaults import Fault
 from muster.fault_tolerance.core.rules import Rulebook
-from muster.fault_tolerance.rulebook import InvalidRules, shipped, with_site
+from muster.fault_tolerance.rulebook import InvalidRules, checked, shipped, with_site
 
 app = typer.Typer(add_completion=False)
 
@@ -84,8 +84,13 @@ def _judge(
     kernel: str | None,
     stage: Stage | None,
 ) -> None:
+    if exit_code == 0:
+        raise CliError("diagnose_ended_well", Exit.USAGE)
     lines = read_logs([kernel])[0] if kernel else None
     judged = judge(read_logs(files), book, exit_code=exit_code, kernel=lines, stage=stage)
+    for log in (*judged.logs, *([lines] if lines else [])):
+        if log.odd is not None:
+            output.line(say(f"diagnose.log.{log.odd}", file=log.name), stderr=True)
     if session.as_json:
         output.document(judged_document(judged))
         return
@@ -105,7 +110,7 @@ def _check(session: Session, folder: Path) -> Exit:
     faults: tuple[Fault, ...] = ()
     book: Rulebook | None = None
     try:
-        book = with_site(folder)
+        book = checked(folder)
     except InvalidRules as error:
         faults = error.faults
     if session.as_json:

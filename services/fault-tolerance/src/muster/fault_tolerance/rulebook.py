@@ -58,16 +58,40 @@ def shipped() -> Rulebook:
 
 
 def with_site(folder: Path) -> Rulebook:
-    """Return the shipped rules with those of a site's folder. Raises InvalidRules."""
-    texts = _Texts(_read_folder(folder))
-    reading = _checked(texts.files)
-    unknown = reading.off - _shipped().keys()
-    if unknown:
-        raise InvalidRules(
-            Fault("disabled", str(folder), name, "disabled") for name in sorted(unknown)
-        )
+    """Return the shipped rules with those of a site's folder. Raises InvalidRules, every fault."""
+    files, unread = _read_folder(folder)
+    texts = _Texts(files)
+    reading = _read(files)
+    faults = [*unread, *reading.faults, *_unknown(reading)]
+    if faults:
+        raise InvalidRules(faults)
     version = f"{VERSION}+{_shipped_texts().digest()}.{texts.digest()}"
     return ruleset.book(_shipped(), reading, version)
+
+
+def checked(folder: Path) -> Rulebook:
+    """Return the same for whoever has just written them: nothing in the folder is passed over.
+
+    A service takes an empty folder for a site without rules of its own. Raises InvalidRules.
+    """
+    faults: tuple[Fault, ...] = ()
+    book: Rulebook | None = None
+    try:
+        book = with_site(folder)
+    except InvalidRules as error:
+        faults = error.faults
+    if folder.is_dir():
+        faults += tuple(_passed_over(folder))
+    if book is None or faults:
+        raise InvalidRules(faults)
+    return book
+
+
+def _passed_over(folder: Path) -> Iterable[Fault]:
+    if not any(folder.glob("*.yaml")):
+        yield Fault("none", str(folder), "-", "-")
+    for path in sorted(folder.glob("*.yml")):
+        yield Fault("suffix", path.name, "-", "-")
 
 
 class Rules:
@@ -115,31 +139,41 @@ def _signature(folder: Path) -> tuple[tuple[str, int, int], ...]:
     return tuple(sorted((name, stat.st_mtime_ns, stat.st_size) for name, stat in seen))
 
 
-def _read_folder(folder: Path) -> dict[str, str]:
+def _read_folder(folder: Path) -> tuple[dict[str, str], list[Fault]]:
     if not folder.is_dir():
-        raise InvalidRules([Fault("file", str(folder), "-", "-", "no such folder")])
+        why = "a file" if folder.exists() else "no such folder"
+        raise InvalidRules([Fault("folder", str(folder), "-", "-", why)])
     texts: dict[str, str] = {}
+    faults: list[Fault] = []
     for path in sorted(folder.glob("*.yaml")):
         try:
             texts[path.name] = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise InvalidRules([Fault("file", path.name, "-", "-", str(error))]) from error
-    return texts
+            faults.append(Fault("file", path.name, "-", "-", str(error)))
+    return texts, faults
 
 
-def _checked(texts: Mapping[str, str]) -> Reading:
-    reading = ruleset.read(_parsed(name, text) for name, text in texts.items())
-    if reading.faults:
-        raise InvalidRules(reading.faults)
+def _read(texts: Mapping[str, str]) -> Reading:
+    """Read what is YAML; what is not is a fault beside those of the others."""
+    faults: list[Fault] = []
+    sources = (_parsed(name, text, faults) for name, text in texts.items())
+    reading = ruleset.read(source for source in sources if source is not None)
+    reading.faults[:0] = faults
     return reading
 
 
-def _parsed(name: str, text: str) -> Source:
+def _unknown(reading: Reading) -> Iterable[Fault]:
+    for name in sorted(reading.off.keys() - _shipped().keys()):
+        yield Fault("disabled", reading.off[name], name, "disabled")
+
+
+def _parsed(name: str, text: str, faults: list[Fault]) -> Source | None:
     try:
         return Source(name, yaml.load(text, Loader=_Loader))
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         why = " ".join(str(error).split())
-        raise InvalidRules([Fault("file", name, "-", "-", why)]) from error
+        faults.append(Fault("file", name, "-", "-", why))
+        return None
 
 
 @cache
@@ -152,4 +186,7 @@ def _shipped_texts() -> _Texts:
 @cache
 def _shipped() -> Mapping[str, Rule]:
     """Read the shipped rules once in the life of a process: they do not change."""
-    return _checked(_shipped_texts().files).rules
+    reading = _read(_shipped_texts().files)
+    if reading.faults:
+        raise InvalidRules(reading.faults)
+    return reading.rules

@@ -59,7 +59,7 @@ def build(runtime: Runtime, settings: FaultToleranceSettings | None = None) -> S
         ),
         loops=(
             Loop("deadlines", handlers.deadlines.step, settings.sweep_s),
-            Loop("hangs", watching.step, settings.hang_poll_s),
+            Loop("hangs", watching.step, settings.poll_s),
             Loop("incidents", troubles.sweep, settings.nodes_s),
             Loop("nodes", nodes.sweep, settings.nodes_s),
         ),

@@ -38,6 +38,7 @@ class Held(StrEnum):
 
     FLEET = "fleet"
     POOL = "pool"
+    SMALL = "small"
     GUARANTEE = "guarantee"
     GANG = "gang"
     FROZEN = "frozen"
@@ -103,6 +104,8 @@ def _too_many_of_pool(node: NodeState, pool: Sequence[NodeState]) -> Brake | Non
     most = math.floor(len(there) * POOL_SHARE + 1e-9)
     if len(out) + 1 <= most:
         return None
+    if not most:
+        return _brake(Held.SMALL, pool=node.pool, all=len(there), least=math.ceil(1 / POOL_SHARE))
     return _brake(Held.POOL, pool=node.pool, out=len(out), most=most, all=len(there))
 
 
@@ -208,6 +211,12 @@ _WORDS: dict[Held, tuple[str, str]] = {
     Held.POOL: (
         "{out} of {all} nodes of pool {pool} are kept out, at most {most} may be",
         "资源池 {pool} 的 {all} 个节点中已排除 {out} 个，上限 {most}",
+    ),
+    Held.SMALL: (
+        "pool {pool} has {all} node(s) and no node of it can ever be kept out by itself: that takes"
+        " {least} or more; cordon a sick node by hand",
+        "资源池 {pool} 只有 {all} 个节点，无法自动排除任何节点（至少需要 {least} 个节点）；"
+        "请手动隔离故障节点",
     ),
     Held.GUARANTEE: (
         "pool {pool} would keep {left} {model} GPUs, {need} of them are guaranteed to tenants",

@@ -9,6 +9,18 @@ FAULTS: dict[str, tuple[str, str]] = {
         "cannot be read ({detail}): write YAML in UTF-8",
         "无法读取（{detail}）：请使用 UTF-8 编码的 YAML",
     ),
+    "folder": (
+        "is no folder that can be read ({detail}): name the folder that holds the YAML files",
+        "不是可读取的目录（{detail}）：请指定存放 YAML 文件的目录",
+    ),
+    "none": (
+        "has no file of rules: names of such files end in .yaml",
+        "没有规则文件：规则文件名须以 .yaml 结尾",
+    ),
+    "suffix": (
+        "is not read: give it a name that ends in .yaml",
+        "不会被读取：文件名须以 .yaml 结尾",
+    ),
     "disabled": (
         "switches off a rule that is not shipped: name one of `muster diagnose --rules`",
         "关闭的规则并不存在：请使用 `muster diagnose --rules` 列出的标识",
@@ -22,8 +34,10 @@ FAULTS: dict[str, tuple[str, str]] = {
         "未知字段：请删除，或改为 {detail} 之一",
     ),
     "id": (
-        "is not a name of a rule: write group.name in a-z, 0-9 and _, not '{detail}'",
-        "不是合法的规则标识：请写成 组.名称，仅含 a-z、0-9 与 _，而不是“{detail}”",
+        "is not a name of a rule: write two names or more with dots between, such as site.quota,"
+        " in a-z, 0-9 and _, not '{detail}'",
+        "不是合法的规则标识：请写成以点分隔的两个或更多名称，如 site.quota，"
+        "仅含 a-z、0-9 与 _，而不是“{detail}”",
     ),
     "double": (
         "stands there twice: give each rule an id of its own",
@@ -42,8 +56,8 @@ FAULTS: dict[str, tuple[str, str]] = {
         "须有中英文两种文本：请写 `en:` 与 `zh:`（若须修改字段，另写 `field:`）",
     ),
     "advice": (
-        "is missing: a rule that may stop a job (stop, retry_once) says what to change, in `en:` and"
-        " `zh:`",
+        "is missing: a rule that may stop a job (stop, retry_once) says what to change, in `en:`"
+        " and `zh:`",
         "缺失：可能终止任务的规则（stop、retry_once）须以 `en:` 与 `zh:` 说明应修改什么",
     ),
     "pattern": (

@@ -32,7 +32,7 @@ _KINDS = {
 """What an action says about the next time, where a rule does not say it itself."""
 
 _STOPPING = frozenset({Action.STOP, Action.RETRY_ONCE})
-"""What may end a job for good, at once or at the second time: then a person must change something."""
+"""What may end a job for good, at once or the second time: then a person must change something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,14 @@ class Source:
 
 @dataclass(slots=True)
 class Reading:
-    """What came out of the files. off: ids of rules that a file disables."""
+    """What came out of the files. off: id of a rule that is disabled -> the file that does so.
+
+    named: every id that stands anywhere, whether or not its rule is sound.
+    """
 
     rules: dict[str, Rule] = field(default_factory=dict)
-    off: set[str] = field(default_factory=set)
+    off: dict[str, str] = field(default_factory=dict)
+    named: set[str] = field(default_factory=set)
     faults: list[Fault] = field(default_factory=list)
 
 
@@ -87,10 +91,11 @@ def _read_file(source: Source, reading: Reading) -> None:
 def _add(entry: Entry, group: str, reading: Reading) -> None:
     before = len(reading.faults)
     entry.named()
-    if entry.rule in reading.rules or entry.rule in reading.off:
+    if entry.rule in reading.named:
         entry.fault("double", "id")
-    elif entry.flag("disabled"):
-        reading.off.add(entry.rule)
+    reading.named.add(entry.rule)
+    if entry.flag("disabled"):
+        reading.off.setdefault(entry.rule, entry.file)
         return
     made = _made(entry, group)
     if made is not None and len(reading.faults) == before:

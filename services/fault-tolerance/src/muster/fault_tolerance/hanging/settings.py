@@ -10,6 +10,9 @@ from pydantic_settings import BaseSettings
 from muster.fault_tolerance.core.hang_pace import Pace
 from muster.fault_tolerance.core.hang_signs import Marks
 
+_FASTEST_S, _FITTING = 1.0, 3
+"""Seconds between two looks of a rehearsal, at least; so many looks fit into its gap."""
+
 
 class HangSettings(BaseSettings):
     """hang_poll_s: seconds between two looks at running jobs that are watched for hangs.
@@ -24,7 +27,8 @@ class HangSettings(BaseSettings):
     anew. hang_idle_cores, hang_busy_cores: CPU seconds per second up to which a worker sleeps, from
     which it spins. hang_gpu_idle, hang_gpu_full: share of the time. hang_idle_watts: of a GPU that
     only waits, where its usual draw is unknown. hang_bytes_s: bytes per second that say that a
-    worker works. hang_scale: multiplies every time here and the user's window, for rehearsals.
+    worker works. hang_scale: multiplies every time here and the user's window, for rehearsals; one
+    look a second is the most.
     """
 
     hang_poll_s: float = Field(default=15.0, gt=0, le=60)
@@ -57,9 +61,20 @@ class HangSettings(BaseSettings):
         for low, high in pairs:
             if getattr(self, low) > getattr(self, high):
                 raise ValueError(f"{low} may not be above {high}")
-        if self.hang_gap_s * self.hang_scale < 2 * self.hang_poll_s:
-            raise ValueError("hang_gap_s x hang_scale must be twice hang_poll_s or more")
+        if self.hang_gap_s < 2 * self.hang_poll_s:
+            raise ValueError("hang_gap_s must be twice hang_poll_s or more")
         return self
+
+    @property
+    def poll_s(self) -> float:
+        """Seconds between two looks, scaled."""
+        return max(self.hang_poll_s * self.hang_scale, min(self.hang_poll_s, _FASTEST_S))
+
+    @property
+    def _gap_s(self) -> float:
+        """Return, before it is scaled, a gap that looks which come no faster still fit into."""
+        rehearsed = _FITTING * self.poll_s / self.hang_scale if self.hang_scale < 1 else 0.0
+        return max(self.hang_gap_s, rehearsed)
 
     @property
     def pace(self) -> Pace:
@@ -74,7 +89,7 @@ class HangSettings(BaseSettings):
             evaluation_s=self.hang_evaluation_s,
             phase_factor=self.hang_phase_factor,
             exited_s=self.hang_exited_s,
-            gap_s=self.hang_gap_s,
+            gap_s=self._gap_s,
             scale=self.hang_scale,
         )
 
