@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from muster.domain.diagnosis import Stage
+from muster.fault_tolerance.core.diagnosis import diagnose
 from muster.fault_tolerance.core.fingerprint import LENGTH, fingerprint, normalised
+from tests.fault_tolerance.failures import BOOK, failure, worker
 
 TAIL = """\
 step 100 loss 2.5
@@ -78,6 +80,21 @@ def test_without_an_exception_the_last_line_of_an_error_counts() -> None:
     tail = "fatal: device 3 lost\nbye 1\n"
     assert fingerprint(None, tail, None) == fingerprint(None, tail.replace("1", "2"), None)
     assert fingerprint(None, tail, None) != fingerprint(None, tail.replace("lost", "hot"), None)
+
+
+def test_a_line_of_a_step_names_nothing() -> None:
+    steps = "loading shards\nstep 1 loss 2.5\nstep 2 loss 2.4\n"
+    assert fingerprint(None, steps, None) == fingerprint(None, "loading shards\n", None)
+
+
+@pytest.mark.parametrize("tail", ["", "step 4 loss 0.5", "orca: no profile"])
+def test_what_no_rule_knows_is_told_apart_by_how_it_ended(tail: str) -> None:
+    ends = [(code, "exited") for code in (201, 206, 137, 139)] + [(201, "left_behind")]
+    gangs = [(worker(0, tail, code=code, cause=cause), worker(1)) for code, cause in ends]
+    made = [failure(*gang, ran_s=900, step=4) for gang in gangs]
+    found = [diagnose(one, BOOK, one.at) for one in made]
+    assert [each.rule for each in found] == [None] * len(ends)
+    assert len({each.fingerprint for each in found}) == len(ends)
 
 
 @pytest.mark.parametrize("tail", ["", "\n\n", "hello", TAIL])

@@ -9,7 +9,7 @@ import pytest
 
 from muster.domain.diagnosis import Action, Blame, Diagnosis, Kind
 from muster.domain.evidence import CheckpointFolder, CheckpointFound, WorkerEvidence
-from muster.domain.faults import Faults
+from muster.domain.faults import Faults, after_failure
 from muster.fault_tolerance.core.diagnosis import diagnose
 from muster.fault_tolerance.core.failure import Earlier, Elsewhere, Failure
 from muster.fault_tolerance.core.gang import ALONE_S, START_S
@@ -259,6 +259,84 @@ def test_what_is_blamed_on_one_node_after_another_is_left_to_a_person(before: in
     found = judged(replace(dying, earlier=earlier, faults=known))
     assert (found.action is Action.HOLD) is (before == WANDERS)
     assert (found.nodes == ()) is (before == WANDERS)
+
+
+ECC = "CUDA error: uncorrectable ECC error encountered {word}"
+
+
+def _moved(*nodes: str, word: str = "", steps: tuple[int, ...] = ()) -> Diagnosis:
+    """Return the last judgement of a job whose worker says this on one node after another."""
+    earlier: list[Earlier] = []
+    known: Faults | None = None
+    found = Diagnosis()
+    for number, node in enumerate(nodes):
+        step = steps[number] if steps else 5
+        told = ECC.format(word=word * number)
+        dying = failure(
+            worker(0, told, node=node),
+            worker(1, "", node="m1"),
+            ran_s=900,
+            step=step,
+            faults=known,
+            earlier=tuple(earlier),
+        )
+        found = judged(dying)
+        earlier.append(Earlier(found.fingerprint, found.rule, found.nodes, node, step, START))
+        known = after_failure(known, found.fingerprint, step, {node, "m1"})
+    return found
+
+
+@pytest.mark.parametrize(
+    ("nodes", "held"),
+    [
+        pytest.param(("n1", "n2"), False, id="two may be broken alike"),
+        pytest.param(("n1", "n2", "n3"), True, id="three are not"),
+        pytest.param(("n1", "n2", "n1"), True, id="two that take turns are not"),
+    ],
+)
+@pytest.mark.parametrize("word", ["", "x"])
+def test_a_line_of_its_own_output_cannot_move_a_job_for_ever(
+    nodes: tuple[str, ...], held: bool, word: str
+) -> None:
+    found = _moved(*nodes, word=word)
+    assert (found.action is Action.HOLD) is held
+    assert (found.nodes == ()) is held
+
+
+def test_progress_between_makes_no_row() -> None:
+    assert _moved("n1", "n2", "n3", steps=(5, 6, 7)).nodes == ("n3",)
+    assert _moved("n1", "n2", "n3", "n4", steps=(5, 6, 6, 6)).action is Action.HOLD
+
+
+def test_what_the_kernel_says_of_each_node_moves_on() -> None:
+    earlier = tuple(Earlier("f", "xid.79", (node,), node, 5, START) for node in ("x1", "x2", "x3"))
+    dying = failure(worker(0, ""), nodes=(kernel("n0", "Xid: 79"),), step=5, earlier=earlier)
+    assert judged(dying).nodes == ("n0",)
+
+
+@pytest.mark.parametrize(
+    ("elsewhere", "nodes"),
+    [
+        (Elsewhere(jobs=2, users=2, nodes=("n0", "n7")), ()),
+        (Elsewhere(jobs=2, users=2, nodes=("n7",)), ()),
+        (Elsewhere(jobs=1, users=1, incident="storage-x"), ()),
+        (Elsewhere(jobs=2, users=2, nodes=("n0",)), ("n0",)),
+        (Elsewhere(jobs=2, users=1, nodes=("n7",)), ("n0",)),
+    ],
+)
+def test_no_node_is_to_blame_for_what_goes_on_in_other_jobs_elsewhere(
+    elsewhere: Elsewhere, nodes: tuple[str, ...]
+) -> None:
+    dying = (worker(0, "Stale file handle"), worker(1), worker(2))
+    found = judged(failure(*dying, ran_s=900, elsewhere=elsewhere))
+    assert found.nodes == nodes
+    assert found.action is (Action.EXCLUDE if nodes else Action.RETRY)
+
+
+def test_what_a_machine_reports_of_itself_is_its_own_whatever_goes_on_elsewhere() -> None:
+    many = Elsewhere(jobs=5, users=5, nodes=("n7", "n8"))
+    dying = failure(worker(0, ""), nodes=(kernel("n0", "Xid: 79"),), elsewhere=many)
+    assert judged(dying).nodes == ("n0",)
 
 
 @pytest.mark.parametrize("before", [PASSING - 1, PASSING])

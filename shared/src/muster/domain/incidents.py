@@ -25,13 +25,15 @@ NODES = 64
 class IncidentKind(StrEnum):
     """What the failures have in common.
 
-    silence: much of a pool is not heard of. brake: more nodes would be kept out than may be.
+    alike: a rule that they match on several nodes, where nothing else is known. silence: much of a
+    pool is not heard of. brake: more nodes would be kept out than may be.
     """
 
     STORAGE = "storage"
     REGISTRY = "registry"
     IMAGE = "image"
     SWITCH = "switch"
+    ALIKE = "alike"
     SILENCE = "silence"
     BRAKE = "brake"
 
@@ -42,10 +44,11 @@ class IncidentKind(StrEnum):
 
 
 class Incident(Frozen):
-    """One incident. name: of the storage, registry, image, switch or pool. number: the how-manieth.
+    """One incident. name: of the storage, registry, image, switch, rule or pool.
 
-    jobs, users: so many failed by it so far. last_at: of the newest failure. rule: that most of
-    them matched. closed_by: who said that it is over; None = it ended by itself.
+    number: which time it is. jobs, users: so many failed by it so far. last_at: of the newest
+    failure. rule: that most of them matched. closed_by: who said that it is over; None = it ended
+    by itself.
     """
 
     id: Token

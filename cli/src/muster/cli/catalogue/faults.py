@@ -56,6 +56,10 @@ FAULTS: dict[str, tuple[str, str]] = {
         "the same failure {text} in a row without progress, on nodes of which none is the same",
         "相同故障连续出现 {text}，期间没有进展，且所在节点完全不同",
     ),
+    "faults.history.everywhere": (
+        "other jobs failed alike on other nodes (jobs/users: {text}): no node is to blame",
+        "其他任务在其他节点也以相同方式失败（任务数/用户数：{text}）：不归因于任何节点",
+    ),
     "faults.history.wanders": (
         "the same failure {text} in a row, on one node after another",
         "相同故障连续出现 {text}，且先后出现在不同节点",

@@ -61,6 +61,7 @@ INCIDENTS: Mapping[str, tuple[str, str]] = {
     "incident.kind.registry": ("registry", "镜像仓库"),
     "incident.kind.image": ("image", "镜像"),
     "incident.kind.switch": ("switch", "交换机"),
+    "incident.kind.alike": ("same failure", "相同故障"),
     "incident.kind.silence": ("silent pool", "资源池失联"),
     "incident.kind.brake": ("brake", "制动"),
     "fingerprints.none": ("no rule missed a failure lately", "近期所有故障均有规则匹配"),

@@ -98,6 +98,10 @@ class Surroundings:
         """Keep a judged failure; False if it was kept before."""
         return await self._database.run(partial(store.record, failure=failure))
 
+    async def exonerate(self, failure: Attributed) -> None:
+        """Hold what came on one node after another against none of them."""
+        await self._database.run(partial(store.exonerate, failure=failure))
+
     async def wait_s(self, attempt: tuple[str, str, int], marks: Iterable[Mark]) -> float:
         """Take a slot for a restart of (tenant, job, attempt); return the seconds until then."""
         lanes = self.lanes(marks)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from muster.domain.causes import EvictionCause
+from muster.domain.diagnosis import Action
 from muster.domain.facts import Judged, ReplacementOrdered, Restarted
 from muster.domain.reasons import Reason, ReasonCode
 from muster.fault_tolerance.core.backoff import KEEPS_NODES, after_pause, wait
@@ -35,9 +36,16 @@ def restarted(case: Case, ledger: Ledger, why: Reason) -> Judged:
 
 
 def replaced(case: Case, ledger: Ledger, why: Reason, nodes: tuple[str, ...]) -> Judged:
-    """Return the next attempt on other nodes."""
-    cause = EvictionCause.NODE_LOST if case.diagnosis.rule in _LOST else EvictionCause.FAULT
-    return _elsewhere(cause, ledger, why, avoid=nodes)
+    """Return the next attempt on other nodes, after a wait: what is down there is down here, too.
+
+    A node that is gone or is being emptied tells nothing of the others: the first time is at once.
+    """
+    gone = case.diagnosis.rule in _LOST
+    cause = EvictionCause.NODE_LOST if gone else EvictionCause.FAULT
+    at_once = not case.again and (gone or case.diagnosis.action is Action.REQUEUE)
+    delay = timedelta() if at_once else wait(case.diagnosis.blame, case.again, case.key)
+    begin = case.now + delay if delay else None
+    return _elsewhere(cause, ledger, why, avoid=nodes, not_before=begin)
 
 
 def waited_out(case: Case, why: Reason) -> Judged:

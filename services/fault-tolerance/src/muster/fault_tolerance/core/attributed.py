@@ -5,12 +5,13 @@ Pure values. `store` keeps them; `suspicion`, `brakes` and `incidents` count the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from muster.domain.diagnosis import Action, Blame, Diagnosis, Source
+from muster.domain.diagnosis import Action, Blame, Diagnosis, Kind, Source
 from muster.domain.nodes import NodeShape
 from muster.domain.spec import JobSpec
 from muster.fault_tolerance.core.failure import Failure
@@ -20,13 +21,20 @@ SWITCH = "muster.io/switch"
 
 
 class Shared(StrEnum):
-    """What jobs on different nodes may have in common."""
+    """What jobs on different nodes may have in common.
+
+    path: that the line of the failure names, though no job declares it. rule: of the line. node:
+    where the failure showed; what shows on one node alone is that node's.
+    """
 
     STORAGE = "storage"
+    PATH = "path"
     REGISTRY = "registry"
     IMAGE = "image"
     SWITCH = "switch"
     ZONE = "zone"
+    RULE = "rule"
+    NODE = "node"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -95,12 +103,67 @@ def attributed(
         fingerprint=diagnosis.fingerprint,
         stage=diagnosis.stage.value,
         nodes=tuple(sorted({w.node for w in failure.workers})),
-        machines=tuple(Machine(node, serials.get(node)) for node in diagnosis.nodes),
-        marks=tuple(sorted(set(marks))),
+        machines=tuple(Machine(node, serials.get(node)) for node in _held_against(diagnosis)),
+        marks=tuple(sorted({*marks, *_told(diagnosis)})),
         hard=is_hard(diagnosis),
         gpu_hours=diagnosis.gpu_hours,
         excerpt=_excerpt(failure, diagnosis) if diagnosis.rule is None else "",
     )
+
+
+def _held_against(diagnosis: Diagnosis) -> tuple[str, ...]:
+    """Return the nodes that it is attributed to, by what is known.
+
+    What nothing explains is left to a node only because others failed there: it is no word more
+    against it, or suspicion would feed on itself.
+    """
+    suspected = any(line.rule in _SUSPECTED for line in diagnosis.evidence)
+    return () if diagnosis.rule is None or suspected else diagnosis.nodes
+
+
+def exonerates(diagnosis: Diagnosis) -> bool:
+    """Tell whether the same failure came on so many nodes that it was none's of them."""
+    return any(line.rule in _WANDERED for line in diagnosis.evidence)
+
+
+_SUSPECTED = frozenset({"history.other_jobs"})
+_WANDERED = frozenset({"history.wanders", "history.disjoint"})
+
+
+def _told(diagnosis: Diagnosis) -> Iterator[Mark]:
+    """Yield what a line of output, by nobody's own mistake, tells that it may share with others.
+
+    Not what a machine reports of itself: that many have the same fault is no cause in common.
+    """
+    if diagnosis.node is not None:
+        yield Mark(Shared.NODE, diagnosis.node)
+    seen = [line for line in diagnosis.evidence if line.rule == diagnosis.rule]
+    if not seen or seen[0].source is not Source.LOG or not diagnosis.blame.infrastructure:
+        return
+    paths = (found for line in seen if (found := shared_path(line.text)))
+    path = next(paths, None) if diagnosis.blame is Blame.STORAGE else None
+    if path is not None:
+        yield Mark(Shared.PATH, path)
+    passes = diagnosis.action in _PASSES and diagnosis.kind is not Kind.DETERMINISTIC
+    if passes and not is_hard(diagnosis):
+        yield Mark(Shared.RULE, str(diagnosis.rule))
+
+
+_PASSES = frozenset({Action.RETRY, Action.IN_PLACE, Action.EXCLUDE, Action.CORDON})
+
+
+def shared_path(line: str) -> str | None:
+    """Return the beginning of the path that a line names, as deep as file systems are mounted.
+
+    None where it names none but of a node's or a container's own disks.
+    """
+    return next((path for path in _PATH.findall(line) if not _LOCAL.match(path)), None)
+
+
+_PATH = re.compile(r"(?<![\w./<-])(/[\w.@%+=-]{1,64}(?:/[\w.@%+=-]{1,64})?)")
+_LOCAL = re.compile(
+    r"/(?:tmp|var|dev|proc|sys|run|etc|usr|opt|lib|app|workspace|local|scratch|mnt/(?:local|nvme))\b"
+)
 
 
 def is_hard(diagnosis: Diagnosis) -> bool:

@@ -20,7 +20,6 @@ _FIRST_S = {
     Blame.NETWORK: 30.0,
     Blame.PLATFORM: 30.0,
     Blame.DATA: 30.0,
-    Blame.HARDWARE: 0.0,
 }
 """Seconds before the first retry. Of the rest, the first retry is at once."""
 _AGAIN_S = 10.0

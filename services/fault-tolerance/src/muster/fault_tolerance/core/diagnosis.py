@@ -78,11 +78,11 @@ def view_of(failure: Failure, book: Rulebook, signs: Signs | None = None) -> Vie
 
 
 def _named_by(view: View, cause: Cause) -> tuple[str | None, str]:
-    """Return rule and output that name a failure; its exit where there is neither."""
+    """Return rule and output that name a failure; its exit where no rule knows it."""
     worker = _worker(view, cause)
-    if worker is None or cause.rule is not None or worker.tail.strip():
+    if worker is None or cause.rule is not None:
         return cause.rule, worker.tail if worker else ""
-    return f"{worker.cause}.{worker.exit_code}", ""
+    return f"{worker.cause}.{worker.exit_code}", worker.tail
 
 
 def _worker(view: View, cause: Cause) -> WorkerEvidence | None:

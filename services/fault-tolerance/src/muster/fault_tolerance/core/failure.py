@@ -49,13 +49,14 @@ class NodeRecord:
 class Elsewhere:
     """The same rule or fingerprint in other jobs within the last minutes: how many, and where.
 
-    storage, switch, registry, image: what they have in common, in words, if it is known.
+    shared: what they have in common, in words, if it is known. nodes: where they showed.
     """
 
     jobs: int = 0
     users: int = 0
     incident: str | None = None
     shared: str = ""
+    nodes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 from muster.domain.diagnosis import Stage
 from muster.fault_tolerance.core.lines import Line, lines
+from muster.fault_tolerance.core.stages import tells_step
 
 LENGTH = 12
 _MESSAGE = 160
@@ -89,6 +90,7 @@ def _own(text: str, before: str) -> str:
 
 
 def _last(told: Iterable[Line]) -> str:
-    """Return the last line that speaks of something wrong, or simply the last."""
+    """Return the last line that speaks of something wrong, or simply the last that is no step."""
     texts = [line.text for line in told if not line.late]
-    return next((t for t in reversed(texts) if _TELLING.search(t)), texts[-1] if texts else "")
+    other = next((t for t in reversed(texts) if not tells_step(t)), "")
+    return next((t for t in reversed(texts) if _TELLING.search(t)), other)

@@ -10,10 +10,10 @@ from muster.domain.diagnosis import Action, Advice, Blame, EvidenceLine, Kind, S
 from muster.domain.faults import Faults, after_failure
 from muster.fault_tolerance.core.cause import Cause
 from muster.fault_tolerance.core.choice import View
-from muster.fault_tolerance.core.failure import NodeRecord
+from muster.fault_tolerance.core.failure import Earlier, NodeRecord
 from muster.fault_tolerance.core.narrowed import LEAVES
 from muster.fault_tolerance.core.refine import early
-from muster.fault_tolerance.core.spread import platform_wide, showing
+from muster.fault_tolerance.core.spread import everywhere, platform_wide, showing
 
 SICK = timedelta(hours=24)
 """A node that had a fault of its hardware is suspected for so long."""
@@ -21,7 +21,7 @@ OTHERS = 2
 """Failures of so many other jobs, of so many users, make a node suspect."""
 PASSING = 4
 """So often in a row, without any progress, may come what is held to pass."""
-WANDERS = 3
+WANDERS = 2
 """So many nodes in a row may really be broken in the same way."""
 _PROVED = {Source.ORDER, Source.NODE, Source.KERNEL}
 
@@ -54,6 +54,7 @@ def judged_by_history(
     """Return the cause as the history has it, and the lines that say why."""
     for look in (
         _sick_node,
+        _goes_on_everywhere,
         _sure_to_come_again,
         _wanders,
         _keeps_coming,
@@ -135,19 +136,51 @@ def _sure_to_come_again(cause: Cause, view: View, past: Past) -> Changed:
     return changed, _line("history.disjoint", f"x{past.faults.count}")
 
 
+def _goes_on_everywhere(cause: Cause, view: View, past: Past) -> Changed:
+    """Other jobs fail alike on other nodes: none of the nodes is to blame, and leaving helps not.
+
+    What a machine itself reported stays its own.
+    """
+    if cause.action not in LEAVES or cause.source in _PROVED:
+        return None
+    elsewhere = view.failure.elsewhere
+    if not everywhere(elsewhere, cause.nodes):
+        return None
+    changed = replace(cause, action=Action.RETRY, nodes=())
+    return changed, _line("history.everywhere", f"{elsewhere.jobs}/{elsewhere.users}")
+
+
 def _wanders(cause: Cause, view: View, past: Past) -> Changed:
     """The same is blamed on one node after another, without any progress: on none of them rightly.
 
-    A person must look: neither the job nor any node is proved to be the cause.
+    A person must look: neither the job nor any node is proved to be the cause. Nor where nodes take
+    turns: a word of the job's own output alone cannot move it for ever.
     """
-    if cause.action not in LEAVES or cause.source in _PROVED or not past.again:
+    if cause.action not in LEAVES or cause.source in _PROVED:
         return None
-    known = past.faults.fingerprint
-    blamed = {e.node for e in view.failure.earlier if e.fingerprint == known and e.node}
-    if len(blamed | set(cause.nodes)) <= WANDERS or set(cause.nodes) & blamed:
+    blamed = {each.node for each in _row(cause, view) if each.node}
+    turns = len(blamed) > 1 and bool(set(cause.nodes) & blamed)
+    if not turns and len(blamed | set(cause.nodes)) <= WANDERS:
         return None
     changed = replace(cause, blame=Blame.UNKNOWN, kind=Kind.EITHER, action=Action.HOLD, nodes=())
     return changed, _line("history.wanders", f"x{past.faults.count}")
+
+
+def _row(cause: Cause, view: View) -> Iterator[Earlier]:
+    """Yield the failures by the same rule just before this one, as far as none made progress.
+
+    By the rule and not by the fingerprint: words that change each time make no other failure.
+    """
+    row: list[Earlier] = []
+    best = -1
+    for each in view.failure.earlier:
+        if each.rule != cause.rule or each.step > best:
+            row = []
+        if each.rule == cause.rule:
+            row.append(each)
+        best = max(best, each.step)
+    if view.failure.step is None or view.failure.step <= best:
+        yield from row
 
 
 def _keeps_coming(cause: Cause, view: View, past: Past) -> Changed:
@@ -179,7 +212,9 @@ def _others_on_the_node(cause: Cause, view: View, past: Past) -> Changed:
     record = _record(view, nodes[0])
     if record is None or ((record.users < OTHERS or record.jobs < OTHERS) and not record.suspected):
         return None
-    return _to_the_node(cause, nodes[0], "history.other_jobs", f"{record.jobs}/{record.users}")
+    return _to_the_node(
+        cause, view, nodes[0], "history.other_jobs", f"{record.jobs}/{record.users}"
+    )
 
 
 def _again_on_the_node(cause: Cause, view: View, past: Past) -> Changed:
@@ -200,10 +235,12 @@ def _again_on_the_node(cause: Cause, view: View, past: Past) -> Changed:
         }
     ):
         return None
-    return _to_the_node(cause, nodes[0], "history.again_here", f"x{past.faults.count}")
+    return _to_the_node(cause, view, nodes[0], "history.again_here", f"x{past.faults.count}")
 
 
-def _to_the_node(cause: Cause, node: str, rule: str, text: str) -> Changed:
+def _to_the_node(cause: Cause, view: View, node: str, rule: str, text: str) -> Changed:
+    if everywhere(view.failure.elsewhere, (node,)):
+        return None
     infrastructure = cause.blame.infrastructure
     changed = replace(
         cause,

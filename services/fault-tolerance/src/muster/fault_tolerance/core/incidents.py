@@ -42,33 +42,44 @@ class IncidentLimits:
 
 LIMITS = IncidentLimits()
 EXPLAINS: dict[Blame, tuple[Shared, ...]] = {
-    Blame.STORAGE: (Shared.STORAGE,),
-    Blame.NETWORK: (Shared.SWITCH,),
+    Blame.STORAGE: (Shared.STORAGE, Shared.PATH, Shared.RULE),
+    Blame.NETWORK: (Shared.SWITCH, Shared.RULE),
     Blame.FRAMEWORK: (Shared.SWITCH,),
-    Blame.HARDWARE: (Shared.SWITCH,),
-    Blame.PLATFORM: (Shared.REGISTRY, Shared.IMAGE),
+    Blame.HARDWARE: (Shared.SWITCH, Shared.RULE),
+    Blame.PLATFORM: (Shared.REGISTRY, Shared.IMAGE, Shared.RULE),
 }
 """What a failure with this blame may have in common with others. The first that does is named."""
 
 _KINDS = {
     Shared.STORAGE: IncidentKind.STORAGE,
+    Shared.PATH: IncidentKind.STORAGE,
     Shared.REGISTRY: IncidentKind.REGISTRY,
     Shared.IMAGE: IncidentKind.IMAGE,
     Shared.SWITCH: IncidentKind.SWITCH,
+    Shared.RULE: IncidentKind.ALIKE,
 }
+_SURE = {Shared.PATH: 1, Shared.RULE: 2}
+"""What only the output of jobs tells, the surer first: it must show on several nodes."""
+NODES_ALIKE = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What one thing has failed lately."""
+    """What one thing has failed lately. of: (tenant, job). places: on so many nodes it showed."""
 
     mark: Mark
-    jobs: int
+    of: frozenset[tuple[str, str]]
+    places: int
     users: int
     first_at: datetime
     last_at: datetime
     rule: str | None
     nodes: tuple[str, ...]
+
+    @property
+    def jobs(self) -> int:
+        """How many jobs."""
+        return len(self.of)
 
     @property
     def id(self) -> str:
@@ -109,7 +120,8 @@ def _seen(mark: Mark, failures: Sequence[Attributed]) -> Seen:
     rules = Counter(failure.rule for failure in failures if failure.rule)
     return Seen(
         mark=mark,
-        jobs=len({(failure.tenant, failure.job) for failure in failures}),
+        of=frozenset((failure.tenant, failure.job) for failure in failures),
+        places=len({m for f in failures for m in f.marks if m.kind is Shared.NODE}),
         users=len({(failure.tenant, failure.user) for failure in failures}),
         first_at=min(failure.at for failure in failures),
         last_at=max(failure.at for failure in failures),
@@ -119,15 +131,33 @@ def _seen(mark: Mark, failures: Sequence[Attributed]) -> Seen:
 
 
 def opened(seen: Sequence[Seen], limits: IncidentLimits = LIMITS) -> tuple[Seen, ...]:
-    """Return what is an incident: a registry that fails is not also an image that does."""
-    reached = [each for each in seen if each.jobs >= limits.jobs and each.users >= limits.users]
+    """Return what is an incident: a registry that fails is not also an image that does.
+
+    Nor is what the output of jobs has in common another one, where what they declare explains most
+    of them; nor a rule, where a path does.
+    """
+    reached = [each for each in seen if _is_reached(each, limits)]
     registries = {each.mark.name for each in reached if each.mark.kind is Shared.REGISTRY}
     return tuple(
         each
         for each in reached
-        if each.mark.kind is not Shared.IMAGE
-        or not any(_of_registry(each.mark.name, name) for name in registries)
+        if not any(_explains(other, each) for other in reached)
+        and not (
+            each.mark.kind is Shared.IMAGE
+            and any(_of_registry(each.mark.name, name) for name in registries)
+        )
     )
+
+
+def _explains(better: Seen, told: Seen) -> bool:
+    if _SURE.get(better.mark.kind, 0) >= _SURE.get(told.mark.kind, 0):
+        return False
+    return 2 * len(better.of & told.of) > len(told.of)
+
+
+def _is_reached(seen: Seen, limits: IncidentLimits) -> bool:
+    enough = seen.jobs >= limits.jobs and seen.users >= limits.users
+    return enough and (seen.mark.kind not in _SURE or seen.places >= NODES_ALIKE)
 
 
 def _of_registry(image: str, registry: str) -> bool:
@@ -207,5 +237,9 @@ _WORDS: dict[IncidentKind, tuple[str, str]] = {
     IncidentKind.SWITCH: (
         "switch {name}: {jobs} jobs of {users} users failed behind it; their retries wait",
         "交换机 {name}：其下 {users} 个用户的 {jobs} 个任务失败；其重试暂停",
+    ),
+    IncidentKind.ALIKE: (
+        "{name}: {jobs} jobs of {users} users failed alike on several nodes; their retries wait",
+        "{name}：{users} 个用户的 {jobs} 个任务在多个节点上以相同方式失败；其重试暂停",
     ),
 }

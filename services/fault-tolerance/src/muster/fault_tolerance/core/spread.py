@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
 
 from muster.domain.diagnosis import Spread
@@ -55,3 +55,13 @@ def platform_wide(elsewhere: Elsewhere) -> bool:
     if elsewhere.incident is not None:
         return True
     return elsewhere.jobs >= MANY_JOBS and elsewhere.users >= MANY_JOBS
+
+
+def everywhere(elsewhere: Elsewhere, nodes: Iterable[str]) -> bool:
+    """Tell whether it goes on in other jobs on other nodes than these, so that no node is to blame.
+
+    Many jobs that fail on one node are that node's.
+    """
+    if elsewhere.incident is not None:
+        return True
+    return platform_wide(elsewhere) and not {*elsewhere.nodes} <= {*nodes}

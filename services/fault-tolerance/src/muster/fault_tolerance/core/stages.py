@@ -26,10 +26,11 @@ _EVALUATING = re.compile(r"\b(?:evaluati(?:ng|on)|validati(?:ng|on))\b", re.IGNO
 
 def step_line(text: str) -> int:
     """Return the number of the last line that tells a completed step; 0 if none does."""
-    return max((line.number for line in lines(text) if _told_step(line.text)), default=0)
+    return max((line.number for line in lines(text) if tells_step(line.text)), default=0)
 
 
-def _told_step(text: str) -> bool:
+def tells_step(text: str) -> bool:
+    """Tell whether a line reports a completed step."""
     found = _STEP.search(text)
     return bool(found and int(found["step"] or found["count"] or 0) > 0)
 
@@ -63,7 +64,7 @@ def _told(tail: str) -> Stage | None:
             continue
         if _SAVING.search(line.text):
             stage = Stage.CHECKPOINT
-        elif _SAVED.search(line.text) or _told_step(line.text):
+        elif _SAVED.search(line.text) or tells_step(line.text):
             stage = Stage.TRAIN
         elif stage is not None and _EVALUATING.search(line.text):
             stage = Stage.EVALUATION

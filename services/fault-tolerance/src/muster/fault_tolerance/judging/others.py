@@ -15,7 +15,7 @@ from muster.domain.diagnosis import Diagnosis
 from muster.domain.errors import Temporary
 from muster.domain.spec import JobSpec
 from muster.domain.state import JobState
-from muster.fault_tolerance.core.attributed import Mark, attributed, marks_of
+from muster.fault_tolerance.core.attributed import Mark, attributed, exonerates, marks_of
 from muster.fault_tolerance.core.failure import Failure
 from muster.fault_tolerance.surroundings import Surroundings
 from muster.fault_tolerance.troubles import Troubles
@@ -58,9 +58,11 @@ class Others:
         me = (state.tenant, state.job)
         try:
             kept = attributed(failure, held, state.pool, marks)
+            if exonerates(held):
+                await self._around.exonerate(kept)
             incident = await self._troubles.consider(kept)
             others = await self._around.elsewhere(
-                me, marks, blame=held.blame, rule=held.rule, fingerprint=held.fingerprint
+                me, kept.marks, blame=held.blame, rule=held.rule, fingerprint=held.fingerprint
             )
         except Temporary as error:
             _LOG.warning("judged without other jobs", job=state.job, why=str(error))

@@ -4,7 +4,7 @@ Plain synchronous functions over a connection, `database.run(partial(function, .
 owns the transaction and the thread. SQLite and PostgreSQL, the same statements.
 """
 
-from muster.fault_tolerance.store.failures import absolve, elsewhere, record, records
+from muster.fault_tolerance.store.failures import absolve, elsewhere, exonerate, record, records
 from muster.fault_tolerance.store.histories import clusters, histories, recent, watermark
 from muster.fault_tolerance.store.keeping import forget, launched, needed, wanted
 from muster.fault_tolerance.store.tables import metadata
@@ -15,6 +15,7 @@ __all__ = [
     "absolve",
     "clusters",
     "elsewhere",
+    "exonerate",
     "forget",
     "histories",
     "launched",

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from muster.domain.diagnosis import Blame
-from muster.fault_tolerance.core.attributed import Attributed, Machine, Mark
+from muster.fault_tolerance.core.attributed import Attributed, Machine, Mark, Shared
 from muster.fault_tolerance.core.failure import Elsewhere, NodeRecord
 from muster.fault_tolerance.store import tables as t
 from muster.runtime.database import insert_into
@@ -76,6 +76,20 @@ def absolve(conn: Connection, mark: Mark, blames: Iterable[Blame], since: dateti
     return conn.execute(sa.delete(t.blamed).where(mine)).rowcount
 
 
+def exonerate(conn: Connection, failure: Attributed) -> int:
+    """Hold a job's failures by the same rule against no machine; return of how many it was.
+
+    What a machine itself reported stays held against it.
+    """
+    f, c = t.failures.c, t.blamed.c
+    alike = f.rule == failure.rule if failure.rule else f.fingerprint == failure.fingerprint
+    soft = sa.select(f.attempt).where(
+        f.tenant == failure.tenant, f.job == failure.job, alike, sa.not_(f.hard)
+    )
+    mine = sa.and_(c.tenant == failure.tenant, c.job == failure.job, c.attempt.in_(soft))
+    return conn.execute(sa.delete(t.blamed).where(mine)).rowcount
+
+
 def records(
     conn: Connection,
     pool: str,
@@ -118,13 +132,15 @@ def elsewhere(
     belongs to, if any.
     """
     rows = conn.execute(_recent(now, rule, fingerprint, marks))
-    others = {(row.tenant, row.job): row for row in rows if (row.tenant, row.job) != failure}
+    alike = [row for row in rows if (row.tenant, row.job) != failure]
+    others = {(row.tenant, row.job): row for row in alike}
     common = _common(conn, list(others.values()), marks)
     return Elsewhere(
         jobs=len(others),
         users=len({(row.tenant, row.user) for row in others.values()}),
         incident=incident,
         shared=", ".join(f"{mark.kind.value} {mark.name}" for mark in common),
+        nodes=_places(conn, alike),
     )
 
 
@@ -189,6 +205,16 @@ def _recent(
     standing = sa.tuple_(t.marks.c.kind, t.marks.c.name).in_(names)
     shares = sa.exists().where(same_attempt(t.marks), standing)
     return query.where(mine.blame.not_in(_OTHERS), shares)
+
+
+def _places(conn: Connection, failures: Sequence[sa.Row[Any]]) -> tuple[str, ...]:
+    """Return the nodes on which these failures showed."""
+    keys = [(row.tenant, row.job, row.attempt) for row in failures]
+    c = t.marks.c
+    query = sa.select(c.name).where(
+        c.kind == Shared.NODE.value, sa.tuple_(c.tenant, c.job, c.attempt).in_(keys)
+    )
+    return tuple(sorted(conn.execute(query.distinct()).scalars())) if keys else ()
 
 
 def _common(
