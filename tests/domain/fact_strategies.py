@@ -67,7 +67,9 @@ DRAWS: dict[str, Draw] = {
         deadline=st.integers(0, 1000).map(lambda x: s.since + timedelta(seconds=x)),
     ),
     "signalled": _just(lambda s: f.Signalled(attempt=s.attempt)),
-    "workers_failed": _just(lambda s: f.WorkersFailed(attempt=s.attempt, failures=(FAILURE,))),
+    "workers_failed": _just(
+        lambda s: f.WorkersFailed(attempt=s.attempt, failures=(FAILURE,), settle_s=s.version % 2)
+    ),
     "succeeded": _just(lambda s: f.Succeeded(attempt=s.attempt)),
     "released": _just(lambda s: f.Released(attempt=s.attempt)),
     "release_overdue": _just(lambda s: f.ReleaseOverdue(nodes=("n1",))),

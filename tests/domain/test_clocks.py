@@ -25,6 +25,7 @@ ROWS: list[tuple[str, str, str, str]] = [
     ("start", "starting", "executor", "start_failed"),
     ("grace", "evicting stopping", "executor", ""),
     ("release", "evicting stopping", "executor", "release_overdue"),
+    ("settle", "faulted", "fault-tolerance", ""),
     ("verdict", "faulted", "fault-tolerance", "escalated"),
     ("hold", "debug_holding", "executor", "hold_ended"),
     ("run", "running", "executor", "run_timed_out"),
@@ -87,7 +88,7 @@ LIVES: dict[str, tuple[Life, dict[str, float]]] = {
     "start failed": (Life(waiting()).launching().then(f.StartFailed(attempt=1, why="x")), {
         "queue": 2 * HOUR - 3, "grace": 30, "release": 330,
     }),
-    "faulted": (Life(waiting()).faulted(), {"verdict": 60}),
+    "faulted": (Life(waiting()).faulted(), {"settle": 10, "verdict": 60}),
     "hung": (Life().running().then(f.Hung(evidence=("x",), seconds=9)), {"verdict": 60}),
     "restarted": (restarted(), {"start": 540}),
     "restarted and launching": (restarted().then(f.Launching(attempt=2)), {"start": 500}),
