@@ -104,7 +104,8 @@ def _workers_failed(state: JobState, rng: Random) -> f.Fact:
         ended_at=rng.choice((None, state.since)),
         log=rng.choice((None, "tail of the log: 显存不足")),
     )
-    return f.WorkersFailed(attempt=state.attempt, failures=(failure,))
+    settle_s = rng.choice((0, 10))
+    return f.WorkersFailed(attempt=state.attempt, failures=(failure,), settle_s=settle_s)
 
 
 def _requeued(state: JobState, rng: Random) -> f.Fact:
