@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from rich.console import Console, RenderableType
@@ -29,12 +30,7 @@ def lived() -> tuple[Life, list[Recorded]]:
     life = Life(spec(fault_tolerance={"enabled": True, "max_retries": 2}))
     told: list[Recorded] = []
 
-    def tell(fact: f.Fact) -> None:
-        life.then(fact)
-        number = len(told) + 1
-        event = job_event(life.state, fact, event_id=f"e{number}", source="muster/x", at=life.at)
-        told.append(Recorded(event, number, life.at, number))
-
+    tell = partial(_tell, life, told)
     placement = {"n1": ("worker-0",), "n2": ("worker-1",)}
     for fact in (f.Admitted(), f.Scheduled(placement=placement)):
         tell(fact)
@@ -102,3 +98,74 @@ def test_the_view_of_the_job_tells_the_last_one_and_where_to_read_on() -> None:
 def test_a_job_that_never_failed_says_so() -> None:
     life = Life().running()
     assert say("faults.none", name="train") in shown(faults_view(life.state, (), ()))
+
+
+@pytest.mark.parametrize(
+    ("lang", "words"),
+    [
+        (
+            "en",
+            (
+                "restart 1 of 2 that a hang allows",
+                "the allowance for hangs, not the user's retries",
+                "progress: training, step 7: nothing new for 900 s; the limit is 600 s",
+                "stack of worker-1: recv (dist.py:7)",
+            ),
+        ),
+        (
+            "zh",
+            (
+                "因卡死自动重启（第 1 次，上限 2 次），不消耗重试次数",
+                "卡死额度（不消耗用户重试次数）",
+                "进展：训练中，第 7 步：900 秒内没有进展；上限 600 秒",
+                "worker-1 的调用栈：recv (dist.py:7)",
+            ),
+        ),
+    ],
+)
+def test_a_hang_shows_its_evidence_and_which_budget_pays_in_each_language(
+    lang: str, words: tuple[str, ...]
+) -> None:
+    life, history = hung()
+    texts.use(lang)
+    try:
+        text = shown(faults_view(life.state, faults_of(history), ()))
+        last = shown(job_view(life.state, history, life.at, ""))
+    finally:
+        texts.use("en")
+    for word in words:
+        assert word in " ".join(text.split()), text
+    assert words[2] in " ".join(last.split())
+    if lang == "zh":
+        assert "nothing new" not in text + last
+
+
+def hung() -> tuple[Life, list[Recorded]]:
+    """A job of two workers that hangs, and is started again."""
+    life = Life(spec(fault_tolerance={"enabled": True, "max_retries": 2}))
+    told: list[Recorded] = []
+    silent = f.Hung(
+        seconds=900,
+        evidence=(
+            "progress: training, step 7: nothing new for 900 s; the limit is 600 s",
+            "stack of worker-1: recv (dist.py:7)",
+        ),
+        evidence_zh=(
+            "进展：训练中，第 7 步：900 秒内没有进展；上限 600 秒",
+            "worker-1 的调用栈：recv (dist.py:7)",
+        ),
+    )
+    placed = f.Scheduled(placement={"n1": ("worker-0",), "n2": ("worker-1",)})
+    for fact in (f.Admitted(), placed, f.Launching(attempt=1), f.Started(attempt=1), silent):
+        _tell(life, told, fact)
+    made = judge(life.state, failure_of(life.state, silent, life.at), BOOK, life.at)
+    assert made is not None
+    _tell(life, told, made)
+    return life, told
+
+
+def _tell(life: Life, told: list[Recorded], fact: f.Fact) -> None:
+    life.then(fact)
+    number = len(told) + 1
+    event = job_event(life.state, fact, event_id=f"e{number}", source="muster/x", at=life.at)
+    told.append(Recorded(event, number, life.at, number))

@@ -89,5 +89,5 @@ def test_every_code_has_words() -> None:
 def test_it_is_said_in_chinese() -> None:
     texts.use("zh")
     text = said(**SEEN, suspected=True)
-    assert "判断为挂起" in text
+    assert "判断为卡死" in text
     assert "still" not in text

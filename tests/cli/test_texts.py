@@ -16,9 +16,12 @@ from muster.cli.language import chosen
 from muster.cli.root import PANELS
 from muster.domain.diagnosis import Action, Blame, Kind, Source, Spread, Stage
 from muster.domain.evidence import Scope
+from muster.domain.reasons import ReasonCode, texts_of
+from muster.domain.sentences import SENTENCES
 from muster.domain.state import DeadlineKind
 from muster.fault_tolerance.core import history
 from muster.fault_tolerance.core.rules import Role
+from muster.fault_tolerance.rulebook import shipped
 
 SOURCES = Path(texts.__file__).parent
 _LITERAL = re.compile(r"""(?<!f)["']([a-z_]+(?:\.[a-z_0-9-]+)+|[a-z]+)["']""")
@@ -123,3 +126,14 @@ def test_the_language_is_chosen(
     arguments: list[str], environ: dict[str, str], language: str
 ) -> None:
     assert chosen(arguments, environ) == language
+
+
+def test_a_hang_has_one_word_in_chinese_everywhere() -> None:
+    texts = [
+        *(zh for _, zh in TEXTS.values()),
+        *(zh for _, zh in SENTENCES.values()),
+        *(texts_of(code)[1] for code in ReasonCode),
+        *(words.zh for rule in shipped().rules for words in (rule.what, rule.advice) if words),
+    ]
+    assert [text for text in texts if "挂起" in text or "Hang" in text] == []
+    assert any("卡死" in text for text in texts)

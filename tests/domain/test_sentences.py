@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import string
 from datetime import UTC, datetime
 from typing import Any
@@ -12,7 +13,7 @@ from muster.domain import facts as f
 from muster.domain.causes import CAUSES_ZH, EvictionCause
 from muster.domain.evidence import CheckpointFound
 from muster.domain.phases import Phase
-from muster.domain.reasons import ReasonCode, reason
+from muster.domain.reasons import ReasonCode, reason, texts_of
 from muster.domain.sentences import SENTENCES, sentence
 from muster.domain.survival import Outlook
 from muster.domain.waiting import WhyCode
@@ -139,7 +140,22 @@ def _names(text: str) -> set[str]:
         (
             f.Hung(evidence=("no step", "gpu idle", "all asleep", "stack x"), seconds=1800),
             "hangs, no progress for 1800 s: no step; gpu idle; all asleep",
-            "已 Hang，1800 秒无进展：no step; gpu idle; all asleep",
+            "已卡死，1800 秒无进展：no step；gpu idle；all asleep",
+        ),
+        (
+            f.Hung(evidence=("no step",), evidence_zh=("没有新的步数",), seconds=9),
+            "hangs, no progress for 9 s: no step",
+            "已卡死，9 秒无进展：没有新的步数",
+        ),
+        (
+            f.HangSuspected(evidence=("no step",), evidence_zh=("没有新的步数",)),
+            "may hang: no step",
+            "疑似卡死：没有新的步数",
+        ),
+        (
+            f.Escalated(reason=WHY),
+            "parked: a person must decide: disk full",
+            "已暂停：需人工处理：disk full",
         ),
         (
             f.Scheduled(placement=PLACED),
@@ -176,7 +192,6 @@ def _names(text: str) -> set[str]:
             "grace now ends at 2030-01-01 00:00:00 UTC",
             "宽限时间提前到 2030-01-01 00:00:00 UTC",
         ),
-        (f.Escalated(reason=WHY), f"a person must decide: {WHY.en}", f"需人工处理：{WHY.zh}"),
         (
             f.Relabelled(before={}, labels={"team": "vision", "run": "7"}, **BY),
             "labels changed by ann: team=vision, run=7",
@@ -191,3 +206,14 @@ def test_what_it_says(fact: f.Fact, english: str, chinese: str) -> None:
 def test_texts_of_people_are_data() -> None:
     fact: Any = f.StopRequested(by="{user} {0}", request="r1")
     assert sentence(fact)[0] == "stop requested by {user} {0}"
+
+
+VERDICTS = ("failed", "escalated", "restarted", "replacement_ordered", "declined")
+
+
+@pytest.mark.parametrize("event", VERDICTS)
+@pytest.mark.parametrize("code", ReasonCode)
+def test_no_sentence_says_its_beginning_twice(event: str, code: ReasonCode) -> None:
+    for said, told in zip(SENTENCES[event], texts_of(code), strict=True):
+        begins = re.split("[:：]", said)[0]
+        assert not told.startswith(begins)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import pytest
 
+from muster.domain import hang_words
 from muster.domain.diagnosis import TEXT
 from muster.fault_tolerance.core.hang_lines import (
     LAST,
     LINES,
+    Seen,
     collective,
     described,
     shown_workers,
 )
+from muster.fault_tolerance.core.hang_signs import Why
+from muster.fault_tolerance.core.hang_track import Family
 from tests.support.silence import Attempt, signals, worker
 
 
@@ -47,6 +51,10 @@ def test_trouble_that_is_long_past_counts_no_more() -> None:
 
 
 def evidence(attempt: Attempt, **output: str) -> tuple[str, ...]:
+    return tuple(line.en for line in seen(attempt, **output))
+
+
+def seen(attempt: Attempt, **output: str) -> tuple[Seen, ...]:
     found, track = attempt.reading.suspicion, attempt.track
     assert found is not None
     assert track is not None
@@ -60,8 +68,8 @@ def stuck(ranks: int) -> Attempt:
 
 def test_the_most_telling_comes_first() -> None:
     lines = evidence(stuck(4), **{"worker-0": "a\n\nb\nc\nd\n"})
-    assert lines[0].startswith("progress: step 6, stage training, nothing new for")
-    assert lines[1].startswith("device: still (device_idle) for")
+    assert lines[0].startswith("progress: training, step 6: nothing new for")
+    assert lines[1].startswith("device: still for")
     assert "worker-3" in lines[2]
     assert lines[4:] == (
         "stack of worker-0 and 2 more: x",
@@ -84,7 +92,28 @@ def test_what_a_worker_says_of_its_place_is_told_in_words() -> None:
     told = signals(worker(stack="3f", standing="wait (dist.py:7)"), step=6)
     assert attempt.reading.suspicion is not None
     lines = described(attempt.reading.suspicion, attempt.reading, told, {})
-    assert "stack of worker-0: wait (dist.py:7)" in lines
+    assert "stack of worker-0: wait (dist.py:7)" in [line.en for line in lines]
+
+
+def test_everything_but_what_is_quoted_is_told_in_chinese() -> None:
+    lines = [line.zh for line in seen(stuck(4), **{"worker-0": "loss 1"})]
+    assert lines[0].startswith("进展：训练中，第 6 步：")
+    assert lines[1:4] == [
+        "设备：静止 630 秒：GPU 空闲且无数据流动",
+        "进程：静止 630 秒：除一个外都停在同一位置（worker-3）",
+        "框架：无法判断",
+    ]
+    assert lines[4:] == [
+        "worker-0 及另外 2 个 Worker 的调用栈：x",
+        "worker-3 的调用栈：y",
+        "worker-0 输出：loss 1",
+    ]
+
+
+def test_every_code_that_evidence_may_hold_has_words() -> None:
+    assert {why.value for why in Why if why} == set(hang_words.WHYS)
+    assert {family.value for family in Family} == set(hang_words.FAMILIES)
+    assert {"training", "first_step"} < set(hang_words.STAGES)
 
 
 def test_whose_output_is_read() -> None:

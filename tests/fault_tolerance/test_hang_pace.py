@@ -121,7 +121,7 @@ def test_settings_that_contradict_each_other_are_refused(wrong: dict[str, Any], 
     ],
 )
 def test_the_scale_alone_shortens_looks_and_gaps_together(
-    given: dict[str, float], poll: float, gap: float
+    given: dict[str, Any], poll: float, gap: float
 ) -> None:
     settings = HangSettings(**given)
     assert settings.poll_s == pytest.approx(poll)

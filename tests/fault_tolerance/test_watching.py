@@ -64,8 +64,8 @@ def test_a_hang_is_told_once_with_its_evidence_and_the_job_runs_on() -> None:
     assert 600 <= told.seconds <= 600 + LATE_S
     assert world.state().phase is Phase.RUNNING
     text = "\n".join(told.evidence)
-    assert "progress: step 30" in text
-    assert "device: still (device_idle)" in text
+    assert "progress: training, step 30" in text
+    assert "device: still for" in text
     assert "all_reduce (dist.py:12)" in text
     assert "worker-0 printed: PULSE" in text
 

@@ -98,10 +98,14 @@ class Source(StrEnum):
 
 
 class EvidenceLine(Frozen):
-    """One thing that was seen. rule: the rule that it matched. worker, node: of whom it speaks."""
+    """One thing that was seen. rule: the rule that it matched. worker, node: of whom it speaks.
+
+    zh: the text in Chinese, where the words are Muster's own; None = it is quoted.
+    """
 
     source: Source
     text: Annotated[str, Field(max_length=TEXT)]
+    zh: Annotated[str, Field(max_length=TEXT)] | None = None
     rule: str | None = None
     worker: str | None = None
     node: str | None = None

@@ -264,10 +264,12 @@ class HangSuspected(Fact):
 
     seconds: without progress. step, stage: where the attempt stands still, which names the silence.
     worker: the one that stands out, if one does. attempt: None in events of a time without it.
+    evidence_zh: the same in Chinese; empty in events of a time without it.
     """
 
     event: ClassVar[str] = "hang_suspected"
     evidence: tuple[str, ...]
+    evidence_zh: tuple[str, ...] = ()
     attempt: int | None = None
     step: int | None = None
     stage: str = ""
@@ -280,10 +282,12 @@ class Hung(Fact):
 
     evidence: what was seen before anything was killed. seconds: for how long. worker: the one that
     stands out, if one does. exited: a worker has ended and the others stay; no hang then.
+    evidence_zh: the same in Chinese; empty in events of a time without it.
     """
 
     event: ClassVar[str] = "hung"
     evidence: tuple[str, ...]
+    evidence_zh: tuple[str, ...] = ()
     seconds: int
     worker: str | None = None
     exited: bool = False

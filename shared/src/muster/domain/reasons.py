@@ -36,6 +36,7 @@ class ReasonCode(StrEnum):
     DETERMINISTIC = "DETERMINISTIC"
     RESTARTING = "RESTARTING"
     RESTARTING_FREE = "RESTARTING_FREE"
+    RESTARTING_HUNG = "RESTARTING_HUNG"
     REPLACING = "REPLACING"
     PAUSED = "PAUSED"
     HANG_LIMIT = "HANG_LIMIT"
@@ -136,6 +137,10 @@ _TEXTS: dict[ReasonCode, tuple[str, str]] = {
     ReasonCode.RESTARTING: (
         "restart {count} of {limit}: {why}",
         "第 {count}/{limit} 次自动重启：{why_zh}",
+    ),
+    ReasonCode.RESTARTING_HUNG: (
+        "{why}; restart {count} of {limit} that a hang allows, and none of its retries is used",
+        "{why_zh}；因卡死自动重启（第 {count} 次，上限 {limit} 次），不消耗重试次数",
     ),
     ReasonCode.INFRASTRUCTURE_LIMIT: (
         "{count} infrastructure failures within 24 h; a person must look at the nodes",

@@ -240,7 +240,7 @@ RULES: dict[str, tuple[str, str]] = {
     "E_HANG": (
         "hang detection: action off, notify or restart (restart needs retries); window 300-86400"
         " seconds",
-        "Hang 检测：动作须为 off、notify 或 restart（restart 需要重试次数），"
+        "卡死检测：动作须为 off、notify 或 restart（restart 需要重试次数），"
         "时长须在 300-86400 秒之间",
     ),
     "E_ENV_NAME": (

@@ -60,15 +60,15 @@ SENTENCES: dict[str, tuple[str, str]] = {
         "waited as long as it may (queue entry {entry})",
         "第 {entry} 次排队达到最大排队时长",
     ),
-    "hang_suspected": ("may hang: {evidence}", "疑似 Hang：{evidence}"),
+    "hang_suspected": ("may hang: {evidence}", "疑似卡死：{evidence}"),
     "hung": (
         "hangs, no progress for {seconds} s: {evidence}",
-        "已 Hang，{seconds} 秒无进展：{evidence}",
+        "已卡死，{seconds} 秒无进展：{evidence}",
     ),
     "restarted": ("restarts on the same nodes: {why}", "在原节点重启：{why_zh}"),
     "replacement_ordered": ("moves to other nodes: {why}", "更换节点：{why_zh}"),
     "failed": ("failed: {why}", "运行失败：{why_zh}"),
-    "escalated": ("a person must decide: {why}", "需人工处理：{why_zh}"),
+    "escalated": ("parked: {why}", "已暂停：{why_zh}"),
     "run_timed_out": ("ran as long as it may", "达到最长运行时间"),
     "stop_requested": ("stop requested by {by}", "{by} 请求停止"),
     "stopped": ("the stop is complete", "停止完成"),
@@ -150,7 +150,8 @@ def _extra(fact: f.Fact, language: int) -> dict[str, Any]:
         case f.WorkersFailed():
             return {"failures": ", ".join(_failure(failure) for failure in fact.failures)}
         case f.HangSuspected() | f.Hung():
-            return {"evidence": "; ".join(fact.evidence[:SEEN])}
+            seen = (fact.evidence, fact.evidence_zh or fact.evidence)[language]
+            return {"evidence": ("; ", "；")[language].join(seen[:SEEN])}
         case f.Declined() | f.Restarted() | f.ReplacementOrdered() | f.Failed() | f.Escalated():
             return {"why": fact.reason.en, "why_zh": fact.reason.zh}
     return {}

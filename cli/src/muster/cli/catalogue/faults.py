@@ -26,10 +26,25 @@ FAULTS: dict[str, tuple[str, str]] = {
     "faults.ledger": (
         "retries {restarts} ({left} left), infrastructure {infrastructure}, hangs {hangs},"
         " requeues {requeues}",
-        "重试 {restarts}（剩余 {left}），基础设施 {infrastructure}，挂起 {hangs}，"
+        "重试 {restarts}（剩余 {left}），基础设施 {infrastructure}，卡死 {hangs}，"
         "重新排队 {requeues}",
     ),
     "faults.from_to": ("{before}  ->  {after}", "{before}  →  {after}"),
+    "faults.paid": ("paid from", "消耗"),
+    "faults.paid.restarts": ("the user's retries", "用户重试次数"),
+    "faults.paid.infrastructure": (
+        "the allowance for infrastructure, not the user's retries",
+        "基础设施额度（不消耗用户重试次数）",
+    ),
+    "faults.paid.hangs": (
+        "the allowance for hangs, not the user's retries",
+        "卡死额度（不消耗用户重试次数）",
+    ),
+    "faults.paid.requeues": (
+        "the requeues, not the user's retries",
+        "重新排队次数（不消耗用户重试次数）",
+    ),
+    "faults.paid.none": ("nothing", "无"),
     "faults.blamed": ("nodes to blame", "故障节点"),
     "faults.excluded": ("nodes avoided", "避开的节点"),
     "faults.lost": ("GPU hours lost", "损失 GPU 小时"),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from muster.domain import hang_words
+
 HANGS: dict[str, tuple[str, str]] = {
     "hang.off": (
         "{name}: not watched for hangs; set `fault_tolerance.hang.action` to notify or restart",
-        "{name}：未启用挂起检测；将 `fault_tolerance.hang.action` 设为 notify 或 restart 即可启用",
+        "{name}：未启用卡死检测；将 `fault_tolerance.hang.action` 设为 notify 或 restart 即可启用",
     ),
-    "hang.unarmed": ("{name}: not judged now: {why}", "{name}：当前不判断挂起：{why}"),
+    "hang.unarmed": ("{name}: not judged now: {why}", "{name}：当前不判断卡死：{why}"),
     "hang.unarmed.not_running": ("it is {phase}", "任务处于{phase}"),
     "hang.unarmed.sleeps": (
         "its command only keeps its place (`sleep inf`)",
@@ -31,16 +33,16 @@ HANGS: dict[str, tuple[str, str]] = {
     ),
     "hang.notify": (
         "{name}, attempt {attempt}: watched; a hang is told",
-        "{name}，第 {attempt} 次尝试：检测中；发现挂起时仅通知",
+        "{name}，第 {attempt} 次尝试：检测中；发现卡死时仅通知",
     ),
     "hang.restart": (
         "{name}, attempt {attempt}: watched; a hang is restarted",
-        "{name}，第 {attempt} 次尝试：检测中；发现挂起时重启",
+        "{name}，第 {attempt} 次尝试：检测中；发现卡死时重启",
     ),
-    "hang.suspected": ("it hangs, as far as can be told", "判断为挂起"),
+    "hang.suspected": ("it hangs, as far as can be told", "判断为卡死"),
     "hang.suspected_worker": (
         "it hangs, as far as can be told; {worker} stands out",
-        "判断为挂起；异常 Worker：{worker}",
+        "判断为卡死；异常 Worker：{worker}",
     ),
     "hang.doubtful": (
         "as one family says that something goes on, nothing is ended",
@@ -50,48 +52,23 @@ HANGS: dict[str, tuple[str, str]] = {
         "{stage}: nothing new for {silent}; the limit is {limit}",
         "{stage}：已 {silent} 无进展；上限 {limit}",
     ),
-    "hang.stage.training": ("training, step {step}", "训练中，第 {step} 步"),
-    "hang.stage.first_step": ("before the first step", "首步之前"),
-    "hang.stage.checkpoint": ("checkpoint", "保存检查点"),
-    "hang.stage.evaluation": ("evaluation", "评估"),
-    "hang.stage.loading": ("loading", "加载"),
-    "hang.stage.compile": ("compiling", "编译"),
+    **{f"hang.stage.{stage}": words for stage, words in hang_words.STAGES.items()},
     "hang.unproven": (
         "its output has told no step, so that silence alone counts for nothing",
         "其输出从未给出步数，因此无进展本身不作数",
     ),
-    "hang.family": ("{family}: {sign}", "{family}：{sign}"),
-    "hang.family.progress": ("progress", "进展"),
-    "hang.family.device": ("device", "设备"),
-    "hang.family.process": ("process", "进程"),
-    "hang.family.framework": ("framework", "框架"),
-    "hang.moving": ("goes on", "有活动"),
-    "hang.moving_why": ("goes on: {why}", "有活动：{why}"),
-    "hang.still": ("still for {span}: {why}", "静止 {span}：{why}"),
-    "hang.unknown": ("nobody can say", "无法判断"),
-    "hang.why.no_step": ("no new step and no declared phase", "没有新的步数，也没有声明阶段"),
-    "hang.why.device_idle": ("GPUs are idle and nothing moves", "GPU 空闲且无数据流动"),
-    "hang.why.device_spins": (
-        "GPUs are busy but draw hardly any power, and nothing moves",
-        "GPU 显示繁忙但功耗接近空闲，且无数据流动",
-    ),
-    "hang.why.device_works": ("a GPU works", "GPU 在工作"),
-    "hang.why.bytes_move": ("data moves", "有数据流动"),
-    "hang.why.asleep": ("all processes sleep", "全部进程休眠"),
-    "hang.why.one_sleeps": ("all spin and one sleeps", "其余进程空转，一个休眠"),
-    "hang.why.disk": ("a process waits for a disk or mount", "进程等待磁盘或挂载"),
-    "hang.why.same_place": ("all stand at the same place", "全部停在同一位置"),
-    "hang.why.one_elsewhere": ("all but one stand at the same place", "除一个外都停在同一位置"),
-    "hang.why.places_change": ("processes move on in the program", "进程在程序中推进"),
-    "hang.why.collective": (
-        "the output tells of a collective operation that does not end",
-        "输出显示集合通信未结束",
-    ),
-    "hang.who": ("{said} ({worker})", "{said}（{worker}）"),
+    **{f"hang.family.{family}": words for family, words in hang_words.FAMILIES.items()},
+    **{f"hang.why.{why}": words for why, words in hang_words.WHYS.items()},
+    "hang.family": hang_words.FAMILY,
+    "hang.moving": hang_words.MOVING,
+    "hang.moving_why": hang_words.MOVING_WHY,
+    "hang.still": hang_words.STILL,
+    "hang.unknown": hang_words.UNKNOWN,
+    "hang.who": hang_words.WHO,
     "hang.rule": (
         "it counts as hung once progress and another are still for {window}; while one of them goes"
         " on nothing is ended, and people are told after {contradicted}",
-        "进展与另一类信号均静止 {window} 才判为挂起；若有一类显示有活动，则不终止任务，"
+        "进展与另一类信号均静止 {window} 才判为卡死；若有一类显示有活动，则不终止任务，"
         "{contradicted} 后仅通知",
     ),
     "hang.learned": (

@@ -68,7 +68,7 @@ HELP: dict[str, tuple[str, str]] = {
     ),
     "help.hang": (
         "Say whether a job's silence is judged, and what each family of signals says.",
-        "说明任务是否处于挂起检测中，以及各类信号的判断。",
+        "说明任务是否处于卡死检测中，以及各类信号的判断。",
     ),
     "help.stop": ("Stop jobs.", "停止任务。"),
     "help.debug": (

@@ -84,6 +84,7 @@ def _judgement(found: Diagnosis) -> Iterator[tuple[str, str]]:
         before, after = _counts(found.before), _counts(found.after)
         both = say("faults.from_to", before=before, after=after)
         yield "ledgers", before if before == after else both
+        yield "paid", say(f"faults.paid.{_paid(found.before, found.after)}")
     if found.nodes:
         yield "blamed", say("comma").join(found.nodes)
     if found.excluded:
@@ -93,6 +94,13 @@ def _judgement(found: Diagnosis) -> Iterator[tuple[str, str]]:
         yield "incident", found.incident
     if found.fingerprint:
         yield "fingerprint", found.fingerprint
+
+
+def _paid(before: Counts, after: Counts) -> str:
+    """Return the ledger that the decision used."""
+    names = ("restarts", "infrastructure", "hangs", "requeues")
+    used = (name for name in names if getattr(after, name) > getattr(before, name))
+    return next(used, "none")
 
 
 def _counts(counts: Counts) -> str:
@@ -131,7 +139,7 @@ def evidence_text(each: EvidenceLine) -> str:
     """Return a line of evidence; what Muster itself remembers is told in words."""
     if each.source is Source.HISTORY and each.rule:
         return say(f"faults.{each.rule}", text=each.text)
-    return each.text
+    return pick((each.text, each.zh or each.text))
 
 
 def _linked(state: JobState, debugged_by: Sequence[JobState]) -> Iterator[Text]:

@@ -9,6 +9,7 @@ from muster.domain.facts import Fact, Hung, WorkerFailure, WorkersFailed
 from muster.domain.faults import Faults
 from muster.domain.state import JobState
 from muster.fault_tolerance.core.failure import Failure
+from muster.fault_tolerance.core.hang_lines import Seen
 
 
 def failure_of(state: JobState, evidence: Fact, now: datetime) -> Failure:
@@ -28,12 +29,17 @@ def failure_of(state: JobState, evidence: Fact, now: datetime) -> Failure:
         hung=hung.seconds if hung is not None and silent else None,
         exited=hung.exited if hung else _left_behind(evidence),
         outlier=hung.worker if hung else None,
-        silence=hung.evidence if hung else (),
+        silence=_seen(hung) if hung else (),
         ran_s=(state.since - started).total_seconds() if started else None,
         gpus=state.demand.gpus + state.demand.gpu_milli / 1000,
         unsaved_s=(state.since - since).total_seconds() if since else None,
         faults=_without_progress(state),
     )
+
+
+def _seen(hung: Hung) -> tuple[Seen, ...]:
+    # an event of a time without Chinese is told as it was written
+    return tuple(map(Seen, hung.evidence, hung.evidence_zh or hung.evidence))
 
 
 def _workers(state: JobState, evidence: Fact) -> tuple[WorkerEvidence, ...]:

@@ -67,9 +67,9 @@ def _all(view: View) -> Iterator[Sign]:
 def _silence(view: View) -> Iterator[EvidenceLine]:
     """Yield what a hang showed before anything was ended: who was still, and where they stood."""
     seen = view.failure.silence
-    still = [line for line in seen[:FAMILIES] if line.startswith("progress") or ": still" in line]
-    for line in (*still, *(line for line in seen if line.startswith(PLACE))):
-        yield EvidenceLine(source=Source.SIGNALS, text=clean(line))
+    still = [s for s in seen[:FAMILIES] if s.en.startswith("progress") or ": still" in s.en]
+    for line in (*still, *(each for each in seen if each.en.startswith(PLACE))):
+        yield EvidenceLine(source=Source.SIGNALS, text=clean(line.en), zh=clean(line.zh))
 
 
 def _exits(view: View) -> Iterator[EvidenceLine]:

@@ -13,6 +13,7 @@ from datetime import datetime
 from muster.domain.diagnosis import Stage
 from muster.domain.evidence import CheckpointFolder, NodeEvidence, WorkerEvidence
 from muster.domain.faults import Faults
+from muster.fault_tolerance.core.hang_lines import Seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,7 @@ class Failure:
     checkpoint: CheckpointFolder | None = None
     unsaved_s: float | None = None
     outlier: str | None = None
-    silence: tuple[str, ...] = ()
+    silence: tuple[Seen, ...] = ()
     faults: Faults | None = None
     earlier: tuple[Earlier, ...] = ()
     records: tuple[NodeRecord, ...] = ()

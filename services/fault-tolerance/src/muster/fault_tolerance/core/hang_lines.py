@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
+from muster.domain import hang_words as words
 from muster.domain.diagnosis import TEXT
 from muster.domain.evidence import JobSignals, WorkerSignals
-from muster.fault_tolerance.core.hang import Reading, Suspicion
+from muster.fault_tolerance.core.hang import Reading, Suspicion, Told
+from muster.fault_tolerance.core.hang_signs import Sign
 
 LINES = 24
 """Lines of evidence that an event carries."""
@@ -36,48 +39,82 @@ def collective(text: str) -> bool:
     return any(_COLLECTIVE.search(line[:1000]) for line in text.splitlines()[-LAST:])
 
 
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One line of evidence in both languages; what is quoted is the same in both."""
+
+    en: str
+    zh: str
+
+
 def described(
     found: Suspicion, reading: Reading, signals: JobSignals, output: Mapping[str, str]
-) -> tuple[str, ...]:
+) -> tuple[Seen, ...]:
     """Return the lines that go with a suspicion, the most telling first."""
     lines = [
         *_families(found, reading, signals),
         *_places(signals),
         *_output(output),
     ]
-    return tuple(_clean(line) for line in lines[:LINES])
+    return tuple(Seen(_clean(line.en), _clean(line.zh)) for line in lines[:LINES])
 
 
-def _families(found: Suspicion, reading: Reading, signals: JobSignals) -> Iterator[str]:
-    where = "no step yet" if signals.step is None else f"step {signals.step}"
-    yield (
-        f"progress: {where}, stage {reading.stage}, nothing new for {reading.silent_s:.0f} s;"
-        f" the limit is {reading.limit_s:.0f} s"
+def _said(template: tuple[str, str], **values: object) -> Seen:
+    """Fill both languages in; a value that is in both itself is taken in each."""
+    en, zh = ({k: _in(v, n) for k, v in values.items()} for n in (0, 1))
+    return Seen(template[0].format(**en), template[1].format(**zh))
+
+
+def _in(value: object, language: int) -> object:
+    return (value.en, value.zh)[language] if isinstance(value, Seen) else value
+
+
+def _families(found: Suspicion, reading: Reading, signals: JobSignals) -> Iterator[Seen]:
+    yield _said(
+        words.SILENCE,
+        stage=_stage(reading.stage, signals.step),
+        silent=_said(words.SECONDS, seconds=reading.silent_s),
+        limit=_said(words.SECONDS, seconds=reading.limit_s),
     )
     for told in reading.told[1:]:
-        who = f", {told.worker}" if told.worker else ""
-        said = f" ({told.why}{who}) for {told.seconds:.0f} s" if told.seconds else ""
-        yield f"{told.family}: {told.sign}{said}"
+        yield _said(words.FAMILY, family=_said(words.FAMILIES[told.family]), sign=_sign(told))
     if found.exited:
-        yield f"worker {found.worker} has ended with exit code 0 and the others stay"
+        yield _said(words.OUTLIVED, worker=found.worker)
 
 
-def _places(signals: JobSignals) -> Iterator[str]:
+def _stage(stage: str, step: int | None) -> Seen:
+    known = words.STAGES.get(stage)
+    return Seen(stage, stage) if known is None else _said(known, step=step)
+
+
+def _sign(told: Told) -> Seen:
+    why = _said(words.WHYS[told.why]) if told.why else None
+    said = _said(words.UNKNOWN)
+    if told.sign is Sign.STILL:
+        said = _said(words.STILL, span=_said(words.SECONDS, seconds=told.seconds), why=why)
+    elif told.sign is Sign.MOVING:
+        said = _said(words.MOVING_WHY, why=why) if why else _said(words.MOVING)
+    return _said(words.WHO, said=said, worker=told.worker) if told.worker else said
+
+
+def _places(signals: JobSignals) -> Iterator[Seen]:
     """Group workers by where they stand, the largest group first."""
     groups: dict[str, list[WorkerSignals]] = {}
     for worker in signals.workers:
         if worker.stack is not None:
             groups.setdefault(worker.stack, []).append(worker)
     for _, workers in sorted(groups.items(), key=lambda item: -len(item[1]))[:PLACES]:
-        first = workers[0]
-        more = f" and {len(workers) - 1} more" if len(workers) > 1 else ""
-        yield f"{PLACE}{first.worker}{more}: {first.standing or first.stack}"
+        first, more = workers[0], len(workers) - 1
+        place = first.standing or first.stack
+        yield _said(
+            words.STACKS if more else words.STACK, worker=first.worker, more=more, place=place
+        )
 
 
-def _output(output: Mapping[str, str]) -> Iterator[str]:
+def _output(output: Mapping[str, str]) -> Iterator[Seen]:
     for worker, text in sorted(output.items()):
         lines = [line for line in text.splitlines() if line.strip()]
-        yield from (f"{worker} printed: {line}" for line in lines[-OUTPUT:])
+        yield from (_said(words.PRINTED, worker=worker, line=line) for line in lines[-OUTPUT:])
 
 
 def _clean(text: str) -> str:

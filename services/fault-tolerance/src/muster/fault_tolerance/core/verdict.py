@@ -207,7 +207,7 @@ def _after_hang(case: Case) -> Judged:
     used = case.state.ledgers.hangs
     if used >= HANG_LIMIT:
         return Escalated(reason=case.says(ReasonCode.HANG_LIMIT, limit=HANG_LIMIT))
-    why = case.says(ReasonCode.RESTARTING, count=used + 1, limit=HANG_LIMIT)
+    why = case.says(ReasonCode.RESTARTING_HUNG, count=used + 1, limit=HANG_LIMIT)
     placed = case.state.placed_on
     node = placed.get(case.failure.outlier or "")
     if node is not None:

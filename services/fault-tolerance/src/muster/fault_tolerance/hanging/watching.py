@@ -223,9 +223,15 @@ class Watching:
             self._told[state.job] = place
         _LOG.warning("job hangs", job=state.job, attempt=state.attempt, seconds=found.seconds)
 
-    async def _end(self, state: JobState, found: Suspicion, lines: tuple[str, ...]) -> None:
+    async def _end(
+        self, state: JobState, found: Suspicion, lines: tuple[hang_lines.Seen, ...]
+    ) -> None:
         fact = f.Hung(
-            evidence=lines, seconds=found.seconds, worker=found.worker, exited=found.exited
+            evidence=tuple(line.en for line in lines),
+            evidence_zh=tuple(line.zh for line in lines),
+            seconds=found.seconds,
+            worker=found.worker,
+            exited=found.exited,
         )
 
         def decide(last: Recorded, now: datetime) -> f.Fact | None:
@@ -238,12 +244,13 @@ class Watching:
         return last.attempt == state.attempt and self._unarmed_now(last) is None
 
     async def _suspect(
-        self, state: JobState, track: Track, reading: Reading, lines: tuple[str, ...]
+        self, state: JobState, track: Track, reading: Reading, lines: tuple[hang_lines.Seen, ...]
     ) -> None:
         """Write it down once for each silence, whoever else has the same suspicion."""
         assert reading.suspicion is not None
         fact = f.HangSuspected(
-            evidence=lines,
+            evidence=tuple(line.en for line in lines),
+            evidence_zh=tuple(line.zh for line in lines),
             attempt=track.attempt,
             step=track.step,
             stage=reading.stage,
