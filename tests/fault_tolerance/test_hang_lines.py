@@ -100,7 +100,7 @@ def test_everything_but_what_is_quoted_is_told_in_chinese() -> None:
     assert lines[0].startswith("进展：训练中，第 6 步：")
     assert lines[1:4] == [
         "设备：静止 630 秒：GPU 空闲且无数据流动",
-        "进程：静止 630 秒：除一个外都停在同一位置（worker-3）",
+        "进程：静止 615 秒：除一个外都停在同一位置（worker-3）",
         "框架：无法判断",
     ]
     assert lines[4:] == [
