@@ -34,6 +34,7 @@ STOCK = {"user": "ann", "zone": "z1", "gpu_model": "H100"}
 GOOD: dict[str, list[dict[str, Any]]] = {
     "submit": [{"user": "ann", "spec": {}}, {"user": "张伟", "spec": {"anything": [1, None]}}],
     "stop": [ONE_JOB],
+    "debug": [ONE_JOB],
     "resume": [ONE_JOB, ONE_JOB | {"auto_queue": QUEUE}],
     "respecify": [ONE_JOB, ONE_JOB | {"auto_queue": QUEUE, "node_policy": POLICY}],
     "prioritise": [ONE_JOB | {"priority": "high"}, ONE_JOB | {"priority": 1}],
@@ -57,6 +58,7 @@ GOOD: dict[str, list[dict[str, Any]]] = {
 }
 BAD: dict[str, list[dict[str, Any]]] = {
     "submit": [{"user": "ann"}, {"user": "ann", "spec": []}, {"user": "ann", "spec": "{}"}],
+    "debug": [{"user": "ann"}, ONE_JOB | {"command": ["sh"]}],
     "stop": [{"user": "ann"}, ONE_JOB | {"job": "a.b"}, ONE_JOB | {"job": "x" * 129}],
     "resume": [ONE_JOB | {"auto_queue": {"max_queue_hours": 13}}],
     "respecify": [ONE_JOB | {"node_policy": {"type": "NodeIn", "nodes": []}}],

@@ -63,6 +63,7 @@ COUNTS_IN: dict[str, set[str]] = {
     "start": {"starting"},
     "grace": {"evicting", "stopping"},
     "release": {"evicting", "stopping"},
+    "settle": {"faulted"},
     "verdict": {"faulted"},
     "hold": {"debug_holding"},
     "run": {"running"},
@@ -90,7 +91,8 @@ def test_every_wait_has_exactly_its_clock(steps: list[Step]) -> None:
 
 
 def _clocks(state: JobState) -> set[str]:
-    optional = {DeadlineKind.RELEASE}  # told once, and then no more
+    # told once, and then no more; and only while others still run
+    optional = {DeadlineKind.RELEASE, DeadlineKind.SETTLE}
     return {kind.value for kind in state.deadlines if counts(kind, state)} - optional
 
 
