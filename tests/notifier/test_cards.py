@@ -92,7 +92,7 @@ def test_the_form_of_the_card() -> None:
 def test_queued_says_the_entry_the_requeues_left_and_the_deadline() -> None:
     life = queued(queue=ONE_REQUEUE).runs().evicted().requeued()
     text = message(last(life), UTC).text
-    assert "任务被中断，已重新排队：已被驱逐：spot_reclaim" in text
+    assert "任务被中断，已重新排队：已被驱逐：spot 容量回收" in text
     assert "排队次序: 第 2 次" in text
     assert "剩余重新排队次数: 0" in text
     assert f"排队截止时间: {life.at.replace(hour=life.at.hour + 6):%Y-%m-%d %H:%M:%S} UTC" in text
