@@ -52,6 +52,7 @@ async def test_a_failure_is_told_with_its_evidence_and_ledgers(
         "worker": "worker-0",
         "node": "n1",
         "at": None,
+        "zh": None,
     }
     assert found["before"] == found["after"]
     assert only["advice"] == "mend py.import"

@@ -2,43 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
-from sqlalchemy.engine import Connection, Engine
+from sqlalchemy.engine import Engine
 
 from muster.notifier.service import MIGRATIONS
-from muster.runtime.database import migrate, open_engine
+from tests.support.databases import database_url, migrated, run
 
-Run = Callable[[Callable[[Connection], Any]], Any]
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The URL of an empty database."""
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'notifier.db'}"
-    url: str = request.getfixturevalue("postgres_url")
-    return url
+__all__ = ["database_url", "run"]
 
 
 @pytest.fixture
 def engine(database_url: str) -> Iterator[Engine]:
-    """A database with the notifier's tables."""
-    engine = open_engine(database_url)
-    migrate(engine, MIGRATIONS, "notifier")
-    yield engine
-    engine.dispose()
-
-
-@pytest.fixture
-def run(engine: Engine) -> Run:
-    """Run a function in a transaction of its own."""
-
-    def in_transaction(work: Callable[[Connection], Any]) -> Any:
-        with engine.begin() as connection:
-            return work(connection)
-
-    return in_transaction
+    """A database with the service's tables."""
+    with migrated(database_url, MIGRATIONS, "notifier") as engine:
+        yield engine
