@@ -84,6 +84,8 @@ def _next(last: Step, rng: Random) -> Step | None:
     if state.terminal and rng.random() < 0.3:
         return None
     for event in _by_chance(state, rng):
+        if event == "archived" and state.held:  # the gateway waits for the release
+            continue
         fact = make(event, state, rng)
         try:
             return Step(state, fact, at, evolve(state, fact, at))
