@@ -43,7 +43,7 @@ def notice(trigger: Trigger = Trigger.JOB_FAILED, **facts: Any) -> Notice:
         channel="feishu",
         address="ops",
         tenant="acme",
-        job="j1",
+        subject="j1",
         transition="x:1",
         version=1,
         at=START,
@@ -65,7 +65,7 @@ def texts_of(card: Any) -> str:
     return "\n".join(str(node["content"]) for node in nodes_of(card) if "content" in node)
 
 
-@pytest.mark.parametrize("trigger", list(Trigger))
+@pytest.mark.parametrize("trigger", list(LOOKS))
 @pytest.mark.parametrize("language", ["zh", "en"])
 def test_each_state_has_its_colour_and_its_word_in_the_header(
     trigger: Trigger, language: str

@@ -62,7 +62,7 @@ def test_backoff_doubles_to_a_minute_and_is_spread() -> None:
         low / 2 <= wait <= low
         for wait, low in zip(waits, [1, 2, 4, 8, 16, 32, 60, 60, 60, 60, 60], strict=True)
     )
-    crowd = {backoff(replace(notice(), job=f"j{i}"), 5) for i in range(100)}
+    crowd = {backoff(replace(notice(), subject=f"j{i}"), 5) for i in range(100)}
     assert len(crowd) > 50
 
 

@@ -139,7 +139,7 @@ def test_what_is_kept_twice_is_kept_once(book: Ledger) -> None:
     "other",
     [
         replace(NOTICE, rule="r2"),
-        replace(NOTICE, job="j2"),
+        replace(NOTICE, subject="j2"),
         replace(NOTICE, transition="x:2"),
     ],
 )
@@ -181,7 +181,7 @@ def test_one_notice_of_a_lane_is_in_flight(book: Ledger) -> None:
 
 
 def test_the_oldest_goes_first_however_they_came(book: Ledger) -> None:
-    book.keep(nth(3, job="j2", version=1), nth(1), nth(2, at=_at(1)))
+    book.keep(nth(3, subject="j2", version=1), nth(1), nth(2, at=_at(1)))
     book.keep(nth(0))
     told = []
     while (claim := book.take(10)) is not None:

@@ -243,24 +243,28 @@ def test_each_matching_rule_is_told_with_its_own_key() -> None:
 def test_facts_of_the_notice() -> None:
     life = queued().runs().evicted().requeued()
     first, running, again = told(life)
-    assert (first.facts.entry, first.facts.requeues_left, first.facts.again) == (1, 2, False)
-    assert first.facts.deadline == first.at + timedelta(hours=6)
-    assert (running.facts.nodes, running.facts.gpus, running.facts.workers) == (("n0", "n1"), 16, 2)
-    assert running.facts.deadline is None
-    assert (again.facts.entry, again.facts.requeues_left, again.facts.again) == (2, 1, True)
-    assert again.facts.reason is not None
-    assert "spot_reclaim" in again.facts.reason[0]
+    assert (first.of_job.entry, first.of_job.requeues_left, first.of_job.again) == (1, 2, False)
+    assert first.of_job.deadline == first.at + timedelta(hours=6)
+    assert (running.of_job.nodes, running.of_job.gpus, running.of_job.workers) == (
+        ("n0", "n1"),
+        16,
+        2,
+    )
+    assert running.of_job.deadline is None
+    assert (again.of_job.entry, again.of_job.requeues_left, again.of_job.again) == (2, 1, True)
+    assert again.of_job.reason is not None
+    assert "spot_reclaim" in again.of_job.reason[0]
     assert again.at == life.at
 
 
 def test_without_auto_queue_there_are_no_requeues_to_count() -> None:
     (notice,) = told(queued(queue=None, kind=ResourceClass.RESERVED))
-    assert notice.facts.requeues_left is None
-    assert notice.facts.deadline is None
+    assert notice.of_job.requeues_left is None
+    assert notice.of_job.deadline is None
 
 
 def test_a_hold_is_announced_with_its_end() -> None:
     life = queued(hold_s=600).runs().fails()
     notice = told(life)[-1]
-    assert notice.facts.hold_until == life.at + timedelta(seconds=600)
-    assert notice.facts.reason_code == "NOT_RETRIED"
+    assert notice.of_job.hold_until == life.at + timedelta(seconds=600)
+    assert notice.of_job.reason_code == "NOT_RETRIED"

@@ -151,7 +151,7 @@ class Deliveries:
         outcome = "retry" if state is DeliveryState.PENDING else state.value
         if written:
             metrics.NOTICES.labels(claim.lane.channel, outcome).inc()
-        address = self.addresses.get(claim.lane.address)
+        address = self.addresses.get(claim.lane.key)
         rule, job, transition = claim.key
         failed = state in {DeliveryState.FAILED, DeliveryState.UNKNOWN}
         (_log.warning if failed else _log.info)(

@@ -54,7 +54,7 @@ class Claim:
 def open_lanes(conn: Connection, wanted: Iterable[Lane]) -> None:
     """Make sure that these can be leased."""
     for lane in wanted:
-        values = {"channel": lane.channel, "address": lane.address, "turn": 0}
+        values = {"channel": lane.channel, "address": lane.key, "turn": 0}
         conn.execute(insert_into(conn, lanes).values(values).on_conflict_do_nothing())
 
 
@@ -180,13 +180,13 @@ def _head(now: datetime, *columns: sa.ColumnElement[Any]) -> sa.Select[Any]:
 def _next_of(conn: Connection, lane: Lane, now: datetime) -> sa.Row[Any] | None:
     """Return the lane's next notice if it may go now."""
     query = _head(now, *rows.c, _may_go(now).label("may_go"))
-    query = query.where(rows.c.channel == lane.channel, rows.c.address == lane.address)
+    query = query.where(rows.c.channel == lane.channel, rows.c.address == lane.key)
     row = conn.execute(query).first()
     return row if row is not None and row.may_go else None
 
 
 def _lease(conn: Connection, lane: Lane, now: datetime, until: datetime) -> int | None:
-    this = (lanes.c.channel == lane.channel, lanes.c.address == lane.address)
+    this = (lanes.c.channel == lane.channel, lanes.c.address == lane.key)
     statement = sa.update(lanes).where(*this, _is_free(now))
     statement = statement.values(turn=lanes.c.turn + 1, leased_until=until)
     turn: int | None = conn.execute(statement.returning(lanes.c.turn)).scalar()
@@ -194,7 +194,7 @@ def _lease(conn: Connection, lane: Lane, now: datetime, until: datetime) -> int 
 
 
 def _release(conn: Connection, lane: Lane, turn: int) -> None:
-    this = (lanes.c.channel == lane.channel, lanes.c.address == lane.address)
+    this = (lanes.c.channel == lane.channel, lanes.c.address == lane.key)
     conn.execute(sa.update(lanes).where(*this, lanes.c.turn == turn).values(leased_until=None))
 
 

@@ -11,17 +11,19 @@ import sqlalchemy as sa
 from pydantic import TypeAdapter
 
 from muster.notifier.core.delivery import DeliveryState, expiry
-from muster.notifier.core.notice import Facts, Notice, Trigger
+from muster.notifier.core.notice import AnyFacts, Notice, Trigger, facts_of
 
-_FACTS = TypeAdapter(Facts)
+_FACTS: dict[Trigger, TypeAdapter[AnyFacts]] = {
+    trigger: TypeAdapter(facts_of(trigger)) for trigger in Trigger
+}
 
 
 def to_row(notice: Notice) -> dict[str, object]:
     """Return the columns of a notice that nobody has tried to tell yet."""
-    rule, job, transition = notice.key
+    rule, subject, transition = notice.key
     return {
         "rule": rule,
-        "job": job,
+        "job": subject,
         "transition": transition,
         "notice": notice.id,
         "tenant": notice.tenant,
@@ -30,7 +32,7 @@ def to_row(notice: Notice) -> dict[str, object]:
         "channel": notice.channel,
         "address": notice.address,
         "version": notice.version,
-        "facts": _FACTS.dump_json(notice.facts).decode(),
+        "facts": _FACTS[notice.trigger].dump_json(notice.facts).decode(),
         "state": DeliveryState.PENDING.value,
         "attempts": 0,
         "in_doubt": False,
@@ -48,7 +50,8 @@ def from_row(row: sa.Row[Any]) -> Notice | None:
     A row that raised here would stop its address for a day.
     """
     try:
-        trigger, facts = Trigger(row.trigger_name), _FACTS.validate_json(row.facts)
+        trigger = Trigger(row.trigger_name)
+        facts = _FACTS[trigger].validate_json(row.facts)
     except ValueError:
         return None
     return Notice(
@@ -58,7 +61,7 @@ def from_row(row: sa.Row[Any]) -> Notice | None:
         channel=row.channel,
         address=row.address,
         tenant=row.tenant,
-        job=row.job,
+        subject=row.job,
         transition=row.transition,
         version=row.version,
         at=row.happened_at,

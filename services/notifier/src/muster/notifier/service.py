@@ -71,7 +71,7 @@ def build(
 
 def _loops(deliveries: Deliveries, book: Rulebook) -> tuple[Loop, ...]:
     """One sender for each address that a rule names: what is slow is slow for itself alone."""
-    lanes = sorted(_lanes(book), key=lambda lane: (lane.channel, lane.address))
+    lanes = sorted(_lanes(book), key=lambda lane: (lane.channel, lane.key))
     return (
         Loop("deliveries", deliveries.look, LOOK_S),
         *(

@@ -25,6 +25,11 @@ _LOOKS: dict[Trigger, tuple[Shown, str]] = {
     Trigger.JOB_ABNORMAL: (Shown.ABNORMAL, "orange"),
     Trigger.JOB_FAILED: (Shown.FAILED, "red"),
     Trigger.JOB_SUCCEEDED: (Shown.SUCCEEDED, "green"),
+    Trigger.JOB_PREEMPTED: (Shown.EVICTING, "orange"),
+    Trigger.JOB_RESTARTED: (Shown.RESTARTING, "blue"),
+    Trigger.HANG_SUSPECTED: (Shown.RUNNING, "orange"),
+    Trigger.PROGRESS_LOST: (Shown.RUNNING, "orange"),
+    Trigger.DEBUG_HOLD: (Shown.DEBUG_HOLDING, "turquoise"),
 }
 
 
@@ -51,10 +56,10 @@ def message(
 
 
 def _words(notice: Notice, zone: tzinfo, repeat: bool, keywords: tuple[str, ...]) -> _Words:
-    facts, language = notice.facts, notice.language
+    facts, language = notice.of_job, notice.language
     shown, colour = _LOOKS[notice.trigger]
     state = SHOWN_TEXT[shown][1 if language == "zh" else 0]
-    name = clean(facts.name, _NAME) or clean(notice.job, _NAME)
+    name = clean(facts.name, _NAME) or clean(notice.subject, _NAME)
     return _Words(
         state=state,
         colour=colour,
@@ -68,13 +73,13 @@ def _words(notice: Notice, zone: tzinfo, repeat: bool, keywords: tuple[str, ...]
 
 
 def _reason(notice: Notice) -> str:
-    if notice.facts.reason is None:
+    if notice.of_job.reason is None:
         return say("no_reason", notice.language)
-    return clean(notice.facts.reason[1 if notice.language == "zh" else 0], _REASON)
+    return clean(notice.of_job.reason[1 if notice.language == "zh" else 0], _REASON)
 
 
 def _what(notice: Notice) -> str:
-    facts, language = notice.facts, notice.language
+    facts, language = notice.of_job, notice.language
     match notice.trigger:
         case Trigger.JOB_QUEUED if facts.again and facts.reason is not None:
             return say("queued.again", language, reason=_reason(notice))
@@ -88,13 +93,15 @@ def _what(notice: Notice) -> str:
             return say("failed.what", language, reason=_reason(notice))
         case Trigger.JOB_SUCCEEDED:
             return say("succeeded.what", language)
+        case _:
+            return _reason(notice)
 
 
 def _next(notice: Notice, zone: tzinfo) -> str:
-    facts, language = notice.facts, notice.language
+    facts, language = notice.of_job, notice.language
     if notice.trigger is Trigger.JOB_QUEUED and facts.deadline is not None:
         return say("queued.next_deadline", language, deadline=_moment(facts.deadline, zone))
-    advice = say(_NEXT[notice.trigger], language)
+    advice = say(_NEXT.get(notice.trigger, "failed.next"), language)
     if notice.trigger is Trigger.JOB_RUNNING and facts.again:
         advice = say("running.next_again", language)
     if notice.trigger is Trigger.JOB_FAILED and facts.reason_code == "PREEMPTED":
@@ -114,7 +121,7 @@ _NEXT: dict[Trigger, str] = {
 
 
 def _numbers(notice: Notice, zone: tzinfo) -> tuple[tuple[str, str], ...]:
-    facts, language = notice.facts, notice.language
+    facts, language = notice.of_job, notice.language
     values: dict[str, str | None] = {
         "label.entry": say("value.entry", language, n=facts.entry) if facts.entry else None,
         "label.requeues_left": _number(facts.requeues_left),
@@ -123,7 +130,7 @@ def _numbers(notice: Notice, zone: tzinfo) -> tuple[tuple[str, str], ...]:
         "label.workers": _number(facts.workers),
         "label.gpus": _number(facts.gpus),
         "label.nodes": _nodes(facts.nodes, language) if facts.nodes else None,
-        "label.job": clean(notice.job, _SHORT),
+        "label.job": clean(notice.subject, _SHORT),
     }
     return tuple((say(label, language), value) for label, value in values.items() if value)
 

@@ -59,12 +59,18 @@ PATIENCE = 8
 """Attempts, one to two minutes, after which the fault may be the notice's and not the address's."""
 _LONGEST_WAIT = 60.0
 _LONGEST_HINT = 3600.0
+_SOON_OLD = frozenset(
+    {
+        Trigger.JOB_QUEUED,
+        Trigger.JOB_RUNNING,
+        Trigger.JOB_PREEMPTED,
+        Trigger.JOB_RESTARTED,
+        Trigger.DEBUG_HOLD,
+    }
+)
 _MAX_AGE = {
-    Trigger.JOB_QUEUED: timedelta(minutes=30),
-    Trigger.JOB_RUNNING: timedelta(minutes=30),
-    Trigger.JOB_ABNORMAL: timedelta(hours=24),
-    Trigger.JOB_FAILED: timedelta(hours=24),
-    Trigger.JOB_SUCCEEDED: timedelta(hours=24),
+    trigger: timedelta(minutes=30) if trigger in _SOON_OLD else timedelta(hours=24)
+    for trigger in Trigger
 }
 
 STALE = Delivery(Outcome.REFUSED, "stale", "too old to be news; not sent")

@@ -159,7 +159,7 @@ def _notice(rule: Rule, transition: str, state: JobState, facts: Facts) -> Notic
         channel=rule.channel,
         address=rule.address,
         tenant=state.tenant,
-        job=state.job,
+        subject=state.job,
         transition=transition,
         version=state.version,
         at=state.since,
