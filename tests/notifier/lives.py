@@ -29,6 +29,7 @@ class Life:
     state: JobState
     at: datetime = START
     steps: list[tuple[str, JobState]] = field(default_factory=list)
+    facts: list[f.Fact] = field(default_factory=list)
     spec: JobSpec | None = None
 
     def then(self, *facts: f.Fact, seconds: float = 60) -> Life:
@@ -36,6 +37,7 @@ class Life:
             self.at += timedelta(seconds=seconds)
             self.state = evolve(self.state, fact, self.at)
             self.steps.append((fact.event, self.state))
+            self.facts.append(fact)
         return self
 
     # the usual stretches of a life
@@ -111,7 +113,7 @@ def submitted(
         demand=spec.demand(),
     )
     state = evolve(None, fact, START)
-    return Life(state, steps=[("submitted", state)], spec=spec)
+    return Life(state, steps=[("submitted", state)], facts=[fact], spec=spec)
 
 
 def queued(name: str = "llama-sft", **values: object) -> Life:
@@ -136,16 +138,28 @@ def rule(
     return Rule(**base)  # type: ignore[arg-type]
 
 
-EVERY = tuple(rule(trigger) for trigger in Trigger)
+STATES = (
+    Trigger.JOB_QUEUED,
+    Trigger.JOB_RUNNING,
+    Trigger.JOB_ABNORMAL,
+    Trigger.JOB_FAILED,
+    Trigger.JOB_SUCCEEDED,
+)
+EVERY = tuple(rule(trigger) for trigger in STATES)
+"""A rule for each displayed state."""
 
 
 def told(life: Life, rules: Iterable[Rule] = EVERY) -> list[Notice]:
     """Every notice of a whole life, in order."""
     rules = tuple(rules)
-    return [notice for event, state in life.steps for notice in notices_for(event, state, rules)]
+    return [
+        notice
+        for (event, state), fact in zip(life.steps, life.facts, strict=True)
+        for notice in notices_for(event, state, fact, state.since, rules)
+    ]
 
 
 def last(life: Life, **values: object) -> Notice:
     """The last notice of a life, told by a rule with `values`."""
-    rules = [rule(trigger, **values) for trigger in Trigger]  # type: ignore[arg-type]
+    rules = [rule(trigger, **values) for trigger in STATES]  # type: ignore[arg-type]
     return told(life, rules)[-1]

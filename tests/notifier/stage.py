@@ -26,10 +26,10 @@ from muster.domain.state import JobState
 from muster.log.memory import MemoryLog, Store
 from muster.notifier import store
 from muster.notifier.allowlist import Allowlist
-from muster.notifier.channels.feishu import FeishuChannel
-from muster.notifier.channels.log import LogChannel
+from muster.notifier.channels.kinds import Means, kinds
 from muster.notifier.channels.port import Address, Channel
-from muster.notifier.core.delivery import Delivery, Outcome
+from muster.notifier.core.delivery import Delivery, Fault, Form
+from muster.notifier.core.limits import Limits
 from muster.notifier.core.message import Message
 from muster.notifier.receiver import HOOK, Receiver
 from muster.notifier.rulebook import Rulebook
@@ -94,14 +94,18 @@ class FlakyDatabase(Database):
 class Scripted:
     """A channel that says what it is told to, and `delivered` after that."""
 
-    outcomes: list[Outcome] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
     sent: list[Message] = field(default_factory=list)
     signed: list[datetime] = field(default_factory=list)
 
-    async def send(self, address: Address | None, message: Message, at: datetime) -> Delivery:
+    limits: Limits | None = None
+
+    async def send(
+        self, address: Address | None, message: Message, at: datetime, form: Form
+    ) -> Delivery:
         self.sent.append(message)
         self.signed.append(at)
-        return Delivery(self.outcomes.pop(0) if self.outcomes else Outcome.DELIVERED)
+        return Delivery(self.faults.pop(0) if self.faults else Fault.NONE)
 
     async def close(self) -> None:
         return None
@@ -109,13 +113,18 @@ class Scripted:
 
 @dataclass
 class Stage:
-    """See the module. url: of the database that the replicas share."""
+    """See the module. url: of the database that the replicas share.
+
+    limited: the bot's limits are kept, for which the clock has to move.
+    """
 
     path: Path
     url: str
     clock: Clock = field(default_factory=Clock)
     services: list[Service] = field(default_factory=list)
     databases: list[FlakyDatabase] = field(default_factory=list)
+    settings: NotifierSettings | None = None
+    limited: bool = False
 
     def __post_init__(self) -> None:
         self.bot = Receiver({"t1": "demo"}, clock=self.clock.monotonic)
@@ -132,9 +141,10 @@ class Stage:
             state_dir=self.path,
             database=self._database,
         )
-        service = build(
-            runtime, NotifierSettings(), book=book, channels=channels or self._channels()
+        settings = self.settings or NotifierSettings(
+            grouped=False, quiet_half_hours=False, senders=2
         )
+        service = build(runtime, settings, book=book, channels=channels or self._channels())
         self.services.append(service)
         await service.start()
         return service
@@ -146,8 +156,11 @@ class Stage:
 
     def _channels(self) -> dict[str, Channel]:
         transport = httpx.ASGITransport(self.bot)  # type: ignore[arg-type]
-        feishu = FeishuChannel(Allowlist(frozenset({ORIGIN})), transport=transport)
-        return {"feishu": feishu, "log": LogChannel()}
+        means = Means(Allowlist(frozenset({ORIGIN})), transport=transport)
+        channels = {name: kind.build(means) for name, kind in kinds().items()}
+        if not self.limited:
+            channels["feishu"].limits = None  # type: ignore[misc]
+        return channels
 
     @property
     def titles(self) -> list[str]:

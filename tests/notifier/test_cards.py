@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC
+from datetime import UTC, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -19,9 +19,10 @@ from muster.domain.demand import QueueLimits
 from muster.domain.reasons import ReasonCode, reason
 from muster.notifier.channels.feishu import MAX_BODY
 from muster.notifier.core.cards import message
-from muster.notifier.core.message import encode
+from muster.notifier.core.message import Message, encode
 from muster.notifier.core.notice import Facts, Notice, Trigger
 from muster.notifier.core.texts import keys, pair
+from muster.notifier.core.wording import Look
 from tests.notifier.lives import START, last, queued
 
 ONE_REQUEUE = QueueLimits(max_queue_hours=6, max_requeues=1)
@@ -51,6 +52,13 @@ def notice(trigger: Trigger = Trigger.JOB_FAILED, **facts: Any) -> Notice:
     )
 
 
+def built(
+    told: Notice, zone: tzinfo, *, repeat: bool = False, keywords: tuple[str, ...] = ()
+) -> Message:
+    """The message of one notice."""
+    return message((told,), Look(zone, keywords=keywords, repeat=repeat), told.id)
+
+
 def nodes_of(value: Any) -> Iterator[dict[str, Any]]:
     if isinstance(value, dict):
         yield value
@@ -65,23 +73,23 @@ def texts_of(card: Any) -> str:
     return "\n".join(str(node["content"]) for node in nodes_of(card) if "content" in node)
 
 
-@pytest.mark.parametrize("trigger", list(LOOKS))
+@pytest.mark.parametrize("trigger", [Trigger(name) for name in LOOKS])
 @pytest.mark.parametrize("language", ["zh", "en"])
 def test_each_state_has_its_colour_and_its_word_in_the_header(
     trigger: Trigger, language: str
 ) -> None:
     colour, chinese, english = LOOKS[trigger]
-    built = message(replace(notice(trigger), language=language), UTC)  # type: ignore[arg-type]
+    made = built(replace(notice(trigger), language=language), UTC)  # type: ignore[arg-type]
     word = chinese if language == "zh" else english
-    header: Any = built.card["header"]
+    header: Any = made.card["header"]
     assert header["template"] == colour
     assert header["title"]["content"] == f"{word} · llama-sft"
     assert header["text_tag_list"][0]["text"]["content"] == word
-    assert built.text.startswith(word)
+    assert made.text.startswith(word)
 
 
 def test_the_form_of_the_card() -> None:
-    card: Any = message(notice(), UTC).card
+    card: Any = built(notice(), UTC).card
     assert set(card) == {"schema", "config", "header", "body"}
     assert card["schema"] == "2.0"
     assert card["config"]["update_multi"] is True
@@ -91,7 +99,7 @@ def test_the_form_of_the_card() -> None:
 
 def test_queued_says_the_entry_the_requeues_left_and_the_deadline() -> None:
     life = queued(queue=ONE_REQUEUE).runs().evicted().requeued()
-    text = message(last(life), UTC).text
+    text = built(last(life), UTC).text
     assert "任务被中断，已重新排队：已被驱逐：spot 容量回收" in text
     assert "排队次序: 第 2 次" in text
     assert "剩余重新排队次数: 0" in text
@@ -100,8 +108,8 @@ def test_queued_says_the_entry_the_requeues_left_and_the_deadline() -> None:
 
 
 def test_running_after_a_requeue_reminds_of_the_checkpoint() -> None:
-    first = message(last(queued().runs()), UTC).text
-    again = message(last(queued().runs().evicted().requeued().runs()), UTC)
+    first = built(last(queued().runs()), UTC).text
+    again = built(last(queued().runs().evicted().requeued().runs()), UTC)
     assert "checkpoint" not in first
     assert "通知只提示状态变化，请检查 checkpoint 加载记录" in again.text
     assert "通知只提示状态变化，请检查 checkpoint 加载记录" in texts_of(again.card)
@@ -110,13 +118,13 @@ def test_running_after_a_requeue_reminds_of_the_checkpoint() -> None:
 
 def test_running_after_a_requeue_reminds_in_english_too() -> None:
     life = queued().runs().evicted().requeued().runs()
-    assert "checkpoint-loaded" in message(last(life, language="en"), UTC).text
+    assert "checkpoint-loaded" in built(last(life, language="en"), UTC).text
 
 
 def test_abnormal_says_why_and_that_a_person_must_act() -> None:
     life = queued().then(f.QueueTimedOut(entry=1))
-    chinese = message(last(life), UTC).text
-    english = message(last(life, language="en"), UTC).text
+    chinese = built(last(life), UTC).text
+    english = built(last(life, language="en"), UTC).text
     assert "排队时长达到上限 6 小时" in chinese
     assert "需要人工处理" in chinese
     assert "the queue time limit of 6 h was reached" in english
@@ -126,19 +134,19 @@ def test_abnormal_says_why_and_that_a_person_must_act() -> None:
 def test_failed_by_preemption_has_its_own_advice() -> None:
     life = queued(queue=None).runs().evicted()
     life.then(f.NotRequeued(cause=EvictionCause.SPOT_RECLAIM, by="j2"))
-    text = message(last(life, language="en"), UTC).text
+    text = built(last(life, language="en"), UTC).text
     assert "was preempted by another task" in text
     assert "last checkpoint" in text
 
 
 def test_a_debug_hold_says_how_long_in_the_readers_time_zone() -> None:
     life = queued(hold_s=600).runs().fails()
-    text = message(last(life), ZoneInfo("Asia/Shanghai")).text
+    text = built(last(life), ZoneInfo("Asia/Shanghai")).text
     assert "集群保留至 2025-03-01 16:16:00 CST" in text
 
 
 def test_the_footer_names_the_notice_and_marks_a_repeat() -> None:
-    once, twice = message(notice(), UTC), message(notice(), UTC, repeat=True)
+    once, twice = built(notice(), UTC), built(notice(), UTC, repeat=True)
     assert once.id == twice.id == notice().id
     assert f"通知编号 {once.id}" in texts_of(once.card)
     assert "重复发送" not in once.text
@@ -147,13 +155,13 @@ def test_the_footer_names_the_notice_and_marks_a_repeat() -> None:
 
 
 def test_keywords_of_the_bot_are_in_card_and_text() -> None:
-    built = message(notice(), UTC, keywords=("训练", "GPU"))
-    assert "[Keywords] 训练,GPU" in texts_of(built.card)
-    assert "训练,GPU" in built.text
+    made = built(notice(), UTC, keywords=("训练", "GPU"))
+    assert "[Keywords] 训练,GPU" in texts_of(made.card)
+    assert "训练,GPU" in made.text
 
 
 def test_many_nodes_are_counted_instead_of_listed() -> None:
-    text = message(notice(nodes=tuple(f"node-{i}" for i in range(500))), UTC).text
+    text = built(notice(nodes=tuple(f"node-{i}" for i in range(500))), UTC).text
     assert "node-5 等，另有 494 个" in text
     assert "node-6" not in text
 
@@ -174,28 +182,26 @@ HOSTILE = (
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_no_text_becomes_markup_or_breaks_the_body(name: str) -> None:
-    built = message(notice(name=name, owner=name, reason=(name, name), nodes=(name,) * 9), UTC)
-    body = encode(built.card).encode("utf-8")
-    assert json.loads(body) == built.card
-    assert not [node for node in nodes_of(built.card) if node.get("tag") in {"markdown", "lark_md"}]
-    assert not any(
-        mark in built.text for mark in ("<", "[", "*", "`", "~", "://", "\x00", "\u202e")
-    )
+    made = built(notice(name=name, owner=name, reason=(name, name), nodes=(name,) * 9), UTC)
+    body = encode(made.card).encode("utf-8")
+    assert json.loads(body) == made.card
+    assert not [node for node in nodes_of(made.card) if node.get("tag") in {"markdown", "lark_md"}]
+    assert not any(mark in made.text for mark in ("<", "[", "*", "`", "~", "://", "\x00", "\u202e"))
     assert len(body) < MAX_BODY
 
 
 def test_the_card_keeps_the_characters_of_a_name() -> None:
-    title: Any = message(notice(name='a<b> "c" \\ *d*'), UTC).card["header"]
+    title: Any = built(notice(name='a<b> "c" \\ *d*'), UTC).card["header"]
     assert title["title"]["content"] == '运行失败 · a<b> "c" \\ *d*'
 
 
 @given(name=st.text(max_size=300), why=st.text(max_size=2000), node=st.text(max_size=100))
 def test_any_text_gives_a_small_card_that_is_json(name: str, why: str, node: str) -> None:
-    built = message(notice(name=name, reason=(why, why), nodes=(node,) * 3), UTC)
-    body = encode(built.card).encode("utf-8")
-    assert json.loads(body) == built.card
+    made = built(notice(name=name, reason=(why, why), nodes=(node,) * 3), UTC)
+    body = encode(made.card).encode("utf-8")
+    assert json.loads(body) == made.card
     assert len(body) < MAX_BODY
-    assert "\n" not in texts_of(built.card["header"]).split("\n")[1]
+    assert "\n" not in texts_of(made.card["header"]).split("\n")[1]
 
 
 def test_the_largest_card_is_far_under_the_limit() -> None:
@@ -209,7 +215,7 @@ def test_the_largest_card_is_far_under_the_limit() -> None:
         deadline=START,
         hold_until=START,
     )
-    card = message(big, UTC, repeat=True, keywords=("键" * 64,) * 10).card
+    card = built(big, UTC, repeat=True, keywords=("键" * 64,) * 10).card
     assert len(encode(card).encode()) < MAX_BODY
 
 
@@ -218,7 +224,7 @@ def test_chinese_costs_three_bytes_a_character() -> None:
 
 
 def test_a_reason_that_was_not_recorded_is_said_so() -> None:
-    assert "未记录原因" in message(notice(reason=None), UTC).text
+    assert "未记录原因" in built(notice(reason=None), UTC).text
 
 
 @pytest.mark.parametrize("key", keys())
@@ -234,5 +240,5 @@ def test_both_languages_say_the_same_values(key: str) -> None:
 
 def test_restart_reason_of_a_failure_is_in_the_language_of_the_rule() -> None:
     life = queued().runs().fails(reason(ReasonCode.RESTART_LIMIT, limit=3, why="exit code 1"))
-    assert "3 次自动重启已用完" in message(last(life), UTC).text
-    assert "all 3 restart(s) are used" in message(last(life, language="en"), UTC).text
+    assert "3 次自动重启已用完" in built(last(life), UTC).text
+    assert "all 3 restart(s) are used" in built(last(life, language="en"), UTC).text

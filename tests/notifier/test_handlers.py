@@ -12,7 +12,7 @@ from muster.domain import facts as f
 from muster.domain.edges import Owner
 from muster.domain.errors import Temporary
 from muster.notifier.channels.port import Address
-from muster.notifier.core.delivery import Outcome
+from muster.notifier.core.delivery import Fault
 from muster.notifier.core.notice import Trigger
 from muster.notifier.receiver import HOOK
 from muster.notifier.rulebook import Rulebook
@@ -41,7 +41,7 @@ async def test_a_life_is_told_card_by_card(stage: Stage) -> None:
 
 @pytest.mark.case("BUS-19")
 async def test_a_message_is_done_before_anybody_is_told(stage: Stage) -> None:
-    channel = Scripted([Outcome.RETRY] * 9)
+    channel = Scripted([Fault.RATE] * 9)
     service = await stage.starts(channels={"feishu": channel})
     for event, state in queued().runs().steps[1:2]:
         await hear(service, event, state)
@@ -50,7 +50,7 @@ async def test_a_message_is_done_before_anybody_is_told(stage: Stage) -> None:
 
 
 async def test_a_bot_that_is_away_keeps_no_message(stage: Stage) -> None:
-    channel = Scripted([Outcome.RETRY] * 99)
+    channel = Scripted([Fault.RATE] * 99)
     service = await stage.starts(channels={"feishu": channel})
     for number in range(20):
         life = queued(job=f"j{number}")

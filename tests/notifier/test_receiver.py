@@ -13,17 +13,16 @@ import pytest
 from pydantic import SecretStr
 
 from muster.notifier.allowlist import Allowlist
-from muster.notifier.channels.feishu import FeishuChannel
 from muster.notifier.channels.port import Address
 from muster.notifier.channels.signature import sign
-from muster.notifier.core.cards import message
-from muster.notifier.core.delivery import Outcome
+from muster.notifier.core.delivery import Form, Outcome
 from muster.notifier.receiver import HOOK, Receiver, new_token, serving
-from tests.notifier.test_cards import notice
+from tests.notifier.test_cards import built, notice
+from tests.notifier.test_feishu import a_channel
 
 NOW = datetime(2025, 3, 1, 8, 0, tzinfo=UTC)
 SECONDS = int(NOW.timestamp())
-CARD = message(notice(), UTC)
+CARD = built(notice(), UTC)
 
 
 def receiver(secret: str = "demo") -> Receiver:
@@ -98,13 +97,13 @@ async def test_the_channel_reaches_it_over_http(caplog: pytest.LogCaptureFixture
     token = new_token()
     bot = Receiver({token: "demo"}, clock=lambda: float(SECONDS))
     async with serving(bot) as origin:
-        channel = FeishuChannel(Allowlist(frozenset({origin})))
+        channel = a_channel(Allowlist(frozenset({origin})))
         address = Address(SecretStr(f"{origin}{HOOK}{token}"), SecretStr("demo"))
         wrong = Address(SecretStr(f"{origin}{HOOK}{token}"), SecretStr("other"))
         gone = Address(SecretStr(f"{origin}{HOOK}{new_token()}"), SecretStr("demo"))
-        assert (await channel.send(address, CARD, NOW)).outcome is Outcome.DELIVERED
-        assert (await channel.send(wrong, CARD, NOW)).code == "19021"
-        assert (await channel.send(gone, CARD, NOW)).code == "19001"
+        assert (await channel.send(address, CARD, NOW, Form.CARD)).outcome is Outcome.DELIVERED
+        assert (await channel.send(wrong, CARD, NOW, Form.CARD)).code == "19021"
+        assert (await channel.send(gone, CARD, NOW, Form.CARD)).code == "19001"
         await channel.close()
         async with httpx.AsyncClient(trust_env=False) as client:
             listed = (await client.get(f"{origin}/received")).json()["received"]
@@ -117,8 +116,8 @@ async def test_the_channel_reaches_it_over_http(caplog: pytest.LogCaptureFixture
 async def test_by_default_a_loopback_address_is_refused() -> None:
     bot = Receiver({"t1": ""}, clock=lambda: float(SECONDS))
     async with serving(bot) as origin:
-        channel = FeishuChannel(Allowlist())
-        delivery = await channel.send(Address(SecretStr(f"{origin}{HOOK}t1")), CARD, NOW)
+        channel = a_channel(Allowlist())
+        delivery = await channel.send(Address(SecretStr(f"{origin}{HOOK}t1")), CARD, NOW, Form.CARD)
         await channel.close()
     assert (delivery.outcome, delivery.code) == (Outcome.REFUSED, "address")
     assert bot.received == []
@@ -128,8 +127,8 @@ async def test_nobody_listening_is_worth_another_try() -> None:
     with socket.socket() as reserved:
         reserved.bind(("127.0.0.1", 0))
         origin = f"http://127.0.0.1:{reserved.getsockname()[1]}"
-        channel = FeishuChannel(Allowlist(frozenset({origin})))
-        delivery = await channel.send(Address(SecretStr(f"{origin}{HOOK}t1")), CARD, NOW)
+        channel = a_channel(Allowlist(frozenset({origin})))
+        delivery = await channel.send(Address(SecretStr(f"{origin}{HOOK}t1")), CARD, NOW, Form.CARD)
         await channel.close()
     assert (delivery.outcome, delivery.code) == (Outcome.RETRY, "unreachable")
 

@@ -41,7 +41,11 @@ def test_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         {"extra_addresses": ("127.0.0.1",)},
         {"time_zone": "Mars/Base"},
         {"time_zone": "../etc/passwd"},
-        {"send_timeout_s": 20, "claim_lease_s": 60},
+        {"send_timeout_s": 20, "claim_lease_s": 29.9},
+        {"senders": 0},
+        {"senders": 513},
+        {"group_wait_s": -1},
+        {"link_job": "ftp://x/{job}"},
         {"send_timeout_s": 0},
     ],
 )

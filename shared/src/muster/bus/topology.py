@@ -193,7 +193,11 @@ FAULT_LIVES = Consumer(
 )
 FAULT_ALARMS = _ALARMS[Owner.FAULT_TOLERANCE]
 NOTIFIER_JOBS = Consumer(
-    "notifier-jobs", Owner.NOTIFIER, Stream.EVENTS, (subjects.ALL_JOBS,), in_flight=8
+    "notifier-jobs",
+    Owner.NOTIFIER,
+    Stream.EVENTS,
+    (subjects.ALL_JOBS, subjects.ALL_EXCLUSIONS, subjects.ALL_INCIDENTS),
+    in_flight=8,
 )
 GATEWAY_ARCHIVE = Consumer("gateway-archive", Owner.GATEWAY, Stream.EVENTS, (), in_flight=64)
 

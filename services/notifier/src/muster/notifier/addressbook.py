@@ -14,6 +14,7 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from muster.notifier.allowlist import Allowlist
+from muster.notifier.channels.kinds import kinds
 from muster.notifier.channels.port import Address
 from muster.notifier.findings import Findings, shown
 
@@ -52,7 +53,7 @@ class AddressReader:
     def _address(self, value: object, path: str) -> Address | None:
         entry = self.findings.mapping(value, path, ("webhook", "secret", "keywords"))
         url = self._reference(entry.get("webhook"), f"{path}.webhook")
-        if url is not None and not self.allowlist.allows(url):
+        if url is not None and not any(k.allows(url, self.allowlist) for k in kinds().values()):
             self.findings.add("E_WEBHOOK", f"{path}.webhook")
             url = None
         secret = self._secret(entry, f"{path}.secret")

@@ -12,7 +12,8 @@ import re
 from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
 
-OFFICIAL = frozenset({"https://open.feishu.cn", "https://open.larksuite.com"})
+FEISHU, LARK = "https://open.feishu.cn", "https://open.larksuite.com"
+OFFICIAL = frozenset({FEISHU, LARK})
 _PATH = re.compile(r"/open-apis/bot/v2/hook/[A-Za-z0-9._~-]+", re.ASCII)
 
 
@@ -56,13 +57,23 @@ def _origin(parts: SplitResult) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Allowlist:
-    """The origins that may be called: the two official ones, and `extra` from the settings."""
+    """The origins that may be called: the official ones, and `extra` from the settings."""
 
     extra: frozenset[str] = frozenset()
+    official: frozenset[str] = OFFICIAL
+
+    def only(self, origin: str) -> Allowlist:
+        """Return the list with one official origin."""
+        return Allowlist(self.extra, frozenset({origin}))
 
     def allows(self, url: str) -> bool:
         """Tell whether `url` is exactly a webhook of an allowed origin."""
         parts = _split(url)
         if parts is None or _PATH.fullmatch(parts.path) is None:
             return False
-        return _origin(parts) in OFFICIAL | self.extra
+        return _origin(parts) in self.official | self.extra
+
+    def allows_own(self, url: str) -> bool:
+        """Tell whether `url` is any path on an origin that the operator has named."""
+        parts = _split(url)
+        return parts is not None and _origin(parts) in self.extra

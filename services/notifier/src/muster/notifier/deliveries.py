@@ -1,47 +1,44 @@
-"""Tells what the ledger holds: one sender for each address, so that none waits for another.
+"""Tells what the ledger holds: a pool of senders, and no address waits for another.
 
-The steps of the service's loops. A sender leases its lane, sends the oldest notice, settles it and
-frees the lane. `look` finds what became due by itself (a retry, a restart, a replica that died);
-the handler says at once what it has just stored. Awaits only the database and the channels, and
-starts nothing of its own: the loops are the parallelism.
+The steps of the service's loops. A sender takes a lane that is due and free, leases it, sends one
+message, settles it and takes the next. `look` finds what became due by itself (a retry, a restart,
+a replica that died); the handler says at once what it has just stored. Awaits only the database and
+the channels, and starts nothing of its own: the loops are the parallelism.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta, tzinfo
+from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
 
-from muster.notifier import ledger, metrics
+from muster.notifier import ledger, metrics, silencing
 from muster.notifier.channels.port import Address, Channel
-from muster.notifier.core.cards import message
-from muster.notifier.core.delivery import (
-    LEFT,
-    UNREADABLE,
-    Delivery,
-    DeliveryState,
-    Verdict,
-    decide,
-)
-from muster.notifier.core.notice import Lane, Notice
-from muster.notifier.ledger import Claim
+from muster.notifier.core.choosing import AS_USUAL, Pace
+from muster.notifier.core.delivery import Attempt, Delivery, DeliveryState, Verdict, decide
+from muster.notifier.core.message import Message
+from muster.notifier.core.notice import Lane
+from muster.notifier.ledger import Claim, Taken
 from muster.notifier.settings import MARGIN_S
 from muster.runtime.clock import Clock
 
 if TYPE_CHECKING:
+    import sqlalchemy as sa
+
     from muster.runtime.database import Database
 
 _A_TURN, _A_SWEEP, _SWEEPS = 20, 500, 20
+_LOOK_AGAIN = timedelta(seconds=2)
+"""What another replica has stored is seen after so long, whatever this one was told to wait for."""
 _log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class Tried:
     """What became of a claim."""
 
     claim: Claim
@@ -51,72 +48,123 @@ class Attempt:
 
 @dataclass(slots=True)
 class Deliveries:
-    """The senders and what they share. lease: of a lane. kept: how long settled rows stay."""
+    """The senders and what they share. lease: of a lane. kept: how long settled rows stay.
+
+    build: puts a claim into a message for its address. addresses: by name, as they are now.
+    """
 
     database: Database
     clock: Clock
     channels: Mapping[str, Channel]
-    addresses: Mapping[str, Address]
-    zone: tzinfo
+    addresses: Callable[[str, str], Address | None]
+    build: Callable[[Claim, Address | None], Message]
     lease: timedelta
     kept: timedelta
-    _due: set[Lane] = field(default_factory=set)
-    _open: dict[Lane, Attempt] = field(default_factory=dict)
+    pace: Pace = AS_USUAL
+    _due: dict[Lane, datetime] = field(default_factory=dict)
+    _busy: set[Lane] = field(default_factory=set)
+    _open: dict[Lane, Tried] = field(default_factory=dict)
 
     def wake(self, lanes: Iterable[Lane]) -> None:
-        """Let the senders of these lanes look at their next turn."""
-        self._due.update(lanes)
+        """Let a sender look at these lanes at its next turn."""
+        now = self.clock.now()
+        self._due.update((lane, now) for lane in lanes)
 
     async def look(self) -> None:
-        """Wake the senders whose next notice is due."""
-        self.wake(await self.database.run(partial(ledger.due, now=self.clock.now())))
+        """Find the lanes whose next message is due."""
+        now = self.clock.now()
+        for lane in await self.database.run(partial(ledger.due, now=now)):
+            self._due.setdefault(lane, now)
 
-    async def send(self, lane: Lane) -> None:
-        """Send what is due on one lane, one after another, for one bounded turn."""
-        await self._settle(lane)
+    async def send(self) -> None:
+        """Send what is due on one lane after another, for one bounded turn."""
         for _ in range(_A_TURN):
-            if lane not in self._due or not await self._send_next(lane):
+            lane = self._next()
+            if lane is None:
                 return
+            self._busy.add(lane)
+            try:
+                await self._send_on(lane)
+            finally:
+                self._busy.discard(lane)
 
     async def sweep(self) -> None:
         """End what is no news any more, forget what ended long ago, and count what waits."""
         await self._expire()
-        before = self.clock.now() - self.kept
+        now = self.clock.now()
+        before = now - self.kept
         await self.database.run(partial(ledger.forget, before=before, limit=_A_SWEEP))
-        metrics.show_pending(self.channels, await self.database.run(ledger.pending))
+        waiting = await self.database.run(partial(ledger.pending, now=now))
+        metrics.show_pending(self.channels, waiting)
 
-    async def _send_next(self, lane: Lane) -> bool:
-        """Send the next notice; False if there was none, or none may follow yet."""
-        self._due.discard(lane)
-        claim = await self._take(lane)
-        if claim is None:
-            return False
-        self._open[lane] = attempt = await self._attempt(claim)
+    def _next(self) -> Lane | None:
+        """Take the lane that has been due for longest and that no sender works on."""
+        now = self.clock.now()
+        free = [
+            (at, lane) for lane, at in self._due.items() if at <= now and lane not in self._busy
+        ]
+        if not free:
+            return None
+        _, lane = min(free, key=lambda pair: (pair[0], pair[1].channel, pair[1].key))
+        del self._due[lane]
+        return lane
+
+    async def _send_on(self, lane: Lane) -> None:
+        """Send the lane's next message, or note until when there is none."""
         await self._settle(lane)
-        if attempt.verdict.state is not DeliveryState.PENDING:
-            self._due.add(lane)
-        return True
+        taken = await self._take(lane)
+        report_ended(taken.ended)
+        now = self.clock.now()
+        if taken.claim is not None:
+            self._open[lane] = await self._try(taken.claim)
+            await self._settle(lane)
+            self._due.setdefault(lane, self.clock.now())
+        elif taken.wait is not None:
+            self._due.setdefault(lane, min(taken.wait, now + _LOOK_AGAIN))
 
-    async def _take(self, lane: Lane) -> Claim | None:
-        """Claim the next notice; a claim that came too late for its lease to cover is not used."""
+    async def _take(self, lane: Lane) -> Taken:
+        """Claim the next message; a claim that came too late for its lease to cover is not used."""
         begun = self.clock.monotonic()
-        work = partial(ledger.take, lane=lane, now=self.clock.now(), lease=self.lease)
-        claim = await self.database.run(work)
-        return claim if self.clock.monotonic() - begun <= MARGIN_S else None
+        taken = await self.database.run(partial(self._take_in, lane=lane, now=self.clock.now()))
+        if self.clock.monotonic() - begun <= MARGIN_S:
+            return taken
+        return Taken(ended=taken.ended)
 
-    async def _attempt(self, claim: Claim) -> Attempt:
-        if claim.notice is None:
-            return Attempt(claim, LEFT, UNREADABLE)
-        delivery = await self._tell(claim.notice, claim.repeat)
-        verdict = decide(delivery, claim.notice, claim.attempt, repeat=claim.repeat)
-        return Attempt(claim, verdict, delivery)
+    def _take_in(self, connection: sa.Connection, *, lane: Lane, now: datetime) -> Taken:
+        channel = self.channels.get(lane.channel)
+        if channel is None:
+            return Taken()
+        return ledger.take(
+            connection,
+            lane,
+            now,
+            self.lease,
+            self.pace,
+            channel.limits,
+            silencing.in_force(connection, now),
+        )
 
-    async def _tell(self, notice: Notice, repeat: bool) -> Delivery:
-        address = self.addresses.get(notice.address)
-        keywords = address.keywords if address else ()
-        built = message(notice, self.zone, repeat=repeat, keywords=keywords)
-        outside = self.clock.on_server(self.clock.now())  # a bot judges signatures by its own clock
-        return await self.channels[notice.channel].send(address, built, outside)
+    async def _try(self, claim: Claim) -> Tried:
+        """Send it: one request. The receiver judges a signature by its own clock."""
+        address = self.addresses(claim.lane.key, claim.notices[0].address)
+        built = self.build(claim, address)
+        at = self.clock.on_server(self.clock.now()) + timedelta(seconds=claim.lease.ahead)
+        attempt = Attempt(
+            parcel=claim.parcel.id,
+            number=claim.number,
+            urgent=claim.parcel.urgent,
+            at=at,
+            repeat=claim.repeat,
+            form=claim.form,
+            last_code=claim.last_code,
+            failures=claim.lease.failures,
+            probe=claim.parcel.probe,
+            keywords=bool(address and address.keywords),
+            ahead=claim.lease.ahead,
+        )
+        channel = self.channels[claim.lane.channel]
+        delivery = await channel.send(address, built, at, claim.form)
+        return Tried(claim, decide(delivery, attempt), delivery)
 
     async def _settle(self, lane: Lane) -> None:
         """Write down what became of the lane's last attempt, if that is still to do.
@@ -124,53 +172,58 @@ class Deliveries:
         While the database is away this raises, and the next turn begins here: what was sent and is
         remembered need not be sent again.
         """
-        attempt = self._open.get(lane)
-        if attempt is None:
+        tried = self._open.get(lane)
+        if tried is None:
             return
         work = partial(
             ledger.settle,
-            claim=attempt.claim,
-            verdict=attempt.verdict,
-            delivery=attempt.delivery,
+            claim=tried.claim,
+            verdict=tried.verdict,
+            delivery=tried.delivery,
             now=self.clock.now(),
         )
-        written = await self.database.run(work)
+        try:
+            written = await self.database.run(work)
+        except BaseException:
+            self._due.setdefault(lane, self.clock.now())
+            raise
         del self._open[lane]
-        self._report(attempt, written=written)
+        self._report(tried, written=written)
 
     async def _expire(self) -> None:
         for _ in range(_SWEEPS):
             work = partial(ledger.expire, now=self.clock.now(), lease=self.lease, limit=_A_SWEEP)
             ended = await self.database.run(work)
-            report_ended(ended, "stale")
+            report_ended(ended)
             if len(ended) < _A_SWEEP:
                 return
 
-    def _report(self, attempt: Attempt, *, written: bool) -> None:
-        claim, state = attempt.claim, attempt.verdict.state
+    def _report(self, tried: Tried, *, written: bool) -> None:
+        claim, state = tried.claim, tried.verdict.state
         outcome = "retry" if state is DeliveryState.PENDING else state.value
+        metrics.tried(claim.lane.channel, tried.delivery.fault)
         if written:
-            metrics.NOTICES.labels(claim.lane.channel, outcome).inc()
-        address = self.addresses.get(claim.lane.key)
-        rule, job, transition = claim.key
-        failed = state in {DeliveryState.FAILED, DeliveryState.UNKNOWN}
+            for notice in claim.notices:
+                metrics.ended(claim.lane.channel, notice.trigger, outcome)
+        failed = state in {DeliveryState.DEAD, DeliveryState.UNKNOWN}
         (_log.warning if failed else _log.info)(
             "notice",
-            notice=claim.notice.id if claim.notice else "",
-            rule=rule,
-            job=job,
-            transition=transition,
+            notice=claim.parcel.id,
+            rule=claim.notices[0].rule,
+            subject=claim.notices[0].subject,
+            transition=claim.notices[0].transition,
+            lines=len(claim.notices),
             state=state.value,
-            code=attempt.delivery.code,
-            why=attempt.delivery.text,
-            attempt=claim.attempt,
+            code=tried.delivery.code,
+            why=tried.delivery.text,
+            attempt=claim.number,
             overtaken=not written,
-            address=address.label if address else "",
+            address=claim.lane.key,
         )
 
 
-def report_ended(ended: Iterable[Lane], outcome: str) -> None:
+def report_ended(ended: Iterable[ledger.Ended]) -> None:
     """Count and log notices that ended without a further attempt; each is in the ledger."""
-    for channel, count in Counter(lane.channel for lane in ended).items():
-        metrics.NOTICES.labels(channel, outcome).inc(count)
-        _log.warning("notices not told", why=outcome, channel=channel, count=count)
+    for each in ended:
+        metrics.ended(each.channel, each.trigger, each.state)
+        _log.warning("notice not told", why=each.state, channel=each.channel, trigger=each.trigger)

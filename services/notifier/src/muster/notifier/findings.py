@@ -27,6 +27,12 @@ _TEXTS: dict[str, tuple[str, str]] = {
         "签名密钥须为 1-128 个字符；关键词最多 10 个",
     ),
     "E_RULE_DUP": ("an identical notification rule exists", "已存在相同的通知规则"),
+    "E_RULE_SCOPE": (
+        "the scope does not go with {trigger}: news of machines needs {{pool: NAME}} or cluster, "
+        "news of jobs another scope",
+        "范围与触发条件 {trigger} 不匹配：节点与事故须用 {{pool: 名称}} 或 cluster，"
+        "任务须用其他范围",
+    ),
     "E_RULE_SHAPE": ("expected {wanted}", "须为 {wanted}"),
     "E_RULE_REFERENCE": (
         "expected {{env: NAME}} or {{file: PATH}} that exists, never the value itself",

@@ -11,15 +11,20 @@ from dataclasses import dataclass, field
 
 import yaml
 
+from muster.domain.demand import ResourceClass
 from muster.notifier.addressbook import AddressReader, Resolve
 from muster.notifier.allowlist import Allowlist
+from muster.notifier.channels.kinds import kinds
 from muster.notifier.channels.port import Address
-from muster.notifier.core.notice import Language, Trigger
-from muster.notifier.core.rules import Rule, Scope, ScopeKind
+from muster.notifier.core.notice import OF_THE_FLEET, Language, Trigger
+from muster.notifier.core.rules import SCOPES_OF_THE_FLEET, Rule, Scope, ScopeKind
 from muster.notifier.findings import Findings
 
-CHANNELS = ("feishu", "log")
 _LANGUAGES = ("zh", "en")
+_SCOPES = (
+    "tenant | {me: USER} | {job: ID} | {labels: {KEY: VALUE}} | {resource_class: CLASS}"
+    " | {pool: NAME} | cluster"
+)
 _FIELDS = ("id", "tenant", "scope", "trigger", "language", "channel", "address", "enabled")
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{0,62}", re.ASCII)
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{1,128}", re.ASCII)
@@ -68,19 +73,23 @@ class _Rules:
     def _rule(self, value: object, path: str) -> Rule:
         find = self.findings
         entry = find.mapping(value, path, _FIELDS)
-        channel = find.choice(entry.get("channel", "feishu"), CHANNELS, f"{path}.channel")
-        return Rule(
+        channel = find.choice(entry.get("channel", "feishu"), tuple(kinds()), f"{path}.channel")
+        rule = Rule(
             id=find.word(entry.get("id"), _ID, f"{path}.id", "1-63 of a-z 0-9 -"),
             tenant=find.word(
                 entry.get("tenant"), _TOKEN, f"{path}.tenant", "1-128 of A-Z a-z 0-9 _ -"
             ),
             scope=self._scope(entry.get("scope"), f"{path}.scope"),
             trigger=self._trigger(entry.get("trigger"), f"{path}.trigger"),
-            language=self._language(entry.get("language", "zh"), f"{path}.language"),
+            language=self._language(entry.get("language", _own(channel)), f"{path}.language"),
             channel=channel,
             address=self._address(entry.get("address"), channel, f"{path}.address"),
             enabled=find.flag(entry.get("enabled", True), f"{path}.enabled"),
         )
+        of_the_fleet = rule.scope.kind in SCOPES_OF_THE_FLEET
+        if entry.get("scope") and of_the_fleet is not (rule.trigger in OF_THE_FLEET):
+            find.add("E_RULE_SCOPE", f"{path}.scope", trigger=rule.trigger.value)
+        return rule
 
     def _trigger(self, value: object, path: str) -> Trigger:
         if isinstance(value, str) and value in set(Trigger):
@@ -99,16 +108,28 @@ class _Rules:
                 return Scope(ScopeKind.JOB, job=job)
             case {"labels": dict(labels)} if one and _are_labels(labels):
                 return Scope(ScopeKind.LABELS, labels=tuple(sorted(labels.items())))
-        self.findings.shape(path, "tenant | {me: USER} | {job: ID} | {labels: {KEY: VALUE}}")
+            case {"resource_class": str(name)} if one and name in set(ResourceClass):
+                return Scope(ScopeKind.RESOURCE_CLASS, resource_class=name)
+            case {"pool": str(pool)} if one and _TOKEN.fullmatch(pool):
+                return Scope(ScopeKind.POOL, pool=pool)
+            case "cluster":
+                return Scope(ScopeKind.CLUSTER)
+        self.findings.shape(path, _SCOPES)
         return Scope(ScopeKind.TENANT)
 
     def _language(self, value: object, path: str) -> Language:
         return "en" if self.findings.choice(value, _LANGUAGES, path) == "en" else "zh"
 
     def _address(self, value: object, channel: str, path: str) -> str:
-        if channel == "log" and value is None:
+        known = kinds().get(channel)
+        if known is not None and not known.addressed and value is None:
             return ""
         return self.findings.choice(value, tuple(self.addresses), path, "a name under addresses")
+
+
+def _own(channel: str) -> Language:
+    kind = kinds().get(channel)
+    return kind.language if kind else "zh"
 
 
 def _are_labels(labels: Mapping[object, object]) -> bool:

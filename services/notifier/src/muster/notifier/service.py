@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -10,13 +11,15 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from muster.domain.edges import Owner
-from muster.notifier import ledger, metrics, rulebook, store
+from muster.notifier import lanes, ledger, metrics, rulebook, store
 from muster.notifier.addressbook import from_machine
-from muster.notifier.channels.feishu import FeishuChannel
-from muster.notifier.channels.log import LogChannel
-from muster.notifier.channels.port import Channel
+from muster.notifier.channels.kinds import Means, kinds
+from muster.notifier.channels.port import Address, Channel
+from muster.notifier.core.cards import message
+from muster.notifier.core.message import Message
 from muster.notifier.core.notice import Lane
 from muster.notifier.core.rules import Rule
+from muster.notifier.core.wording import Look
 from muster.notifier.deliveries import Deliveries, report_ended
 from muster.notifier.handlers import Handlers
 from muster.notifier.rulebook import Rulebook
@@ -48,46 +51,58 @@ def build(
     channels = channels if channels is not None else _channels(settings)
     url = settings.database_url.get_secret_value() if settings.database_url else None
     database = runtime.database(Owner.NOTIFIER, url)
+    addresses = Addresses(book.addresses)
     deliveries = Deliveries(
         database=database,
         clock=runtime.clock,
         channels=channels,
-        addresses=book.addresses,
-        zone=settings.zone,
+        addresses=addresses.find,
+        build=partial(_message, look=Look(settings.zone, settings.links)),
         lease=settings.claim_lease,
         kept=settings.kept,
+        pace=settings.pace,
     )
-    handlers = Handlers(database, deliveries.wake)
+    handlers = Handlers(database, runtime.clock, deliveries.wake)
     metrics.begin(channels)
     return Service(
         owner=Owner.NOTIFIER,
         subscriptions=subscriptions(handlers),
-        loops=_loops(deliveries, book),
-        start=partial(_start, handlers, book, runtime.clock),
+        loops=_loops(deliveries, settings.senders),
+        start=partial(_start, database, book, runtime.clock),
         stop=partial(_stop, database, channels),
         ready=partial(_ready, database),
     )
 
 
-def _loops(deliveries: Deliveries, book: Rulebook) -> tuple[Loop, ...]:
-    """One sender for each address that a rule names: what is slow is slow for itself alone."""
-    lanes = sorted(_lanes(book), key=lambda lane: (lane.channel, lane.key))
+def _loops(deliveries: Deliveries, senders: int) -> tuple[Loop, ...]:
+    """A pool of senders: an address that is slow keeps one of them, and no other address."""
     return (
         Loop("deliveries", deliveries.look, LOOK_S),
-        *(
-            Loop(f"sender-{number}", partial(deliveries.send, lane), SEND_S)
-            for number, lane in enumerate(lanes, start=1)
-        ),
+        *(Loop(f"sender-{n}", deliveries.send, SEND_S) for n in range(1, senders + 1)),
         Loop("ledger", deliveries.sweep, SWEEP_S),
     )
 
 
-def _lanes(book: Rulebook) -> set[Lane]:
-    return {Lane(rule.channel, rule.address) for rule in book.rules}
+@dataclass(slots=True)
+class Addresses:
+    """Where the names of addresses lead, as this replica knows it."""
+
+    of_file: Mapping[str, Address] = field(default_factory=dict)
+
+    def find(self, label: str, name: str) -> Address | None:
+        """Return the address of a name; None if nobody knows it."""
+        return self.of_file.get(name)
+
+
+def _message(claim: ledger.Claim, address: Address | None, *, look: Look) -> Message:
+    keywords = address.keywords if address else ()
+    return message(
+        claim.notices, replace(look, keywords=keywords, repeat=claim.repeat), claim.parcel.id
+    )
 
 
 def load_rules(settings: NotifierSettings) -> Rulebook:
-    """Read the rules file; without one nobody is told anything."""
+    """Read the rules file; without one nobody is told anything by it."""
     if settings.rules_file is None:
         return Rulebook()
     text = settings.rules_file.read_text(encoding="utf-8")
@@ -96,23 +111,25 @@ def load_rules(settings: NotifierSettings) -> Rulebook:
 
 def _channels(settings: NotifierSettings) -> Mapping[str, Channel]:
     proxy = settings.proxy.get_secret_value() if settings.proxy else None
-    feishu = FeishuChannel(settings.allowlist, timeout=settings.send_timeout_s, proxy=proxy)
-    return {"feishu": feishu, "log": LogChannel()}
+    means = Means(settings.allowlist, settings.send_timeout_s, proxy)
+    return {name: kind.build(means) for name, kind in kinds().items()}
 
 
-async def _start(handlers: Handlers, book: Rulebook, clock: Clock) -> None:
-    await handlers.database.run(_migrate)
-    work = partial(_put_in_force, book=book, now=clock.now())
-    handlers.rules, withdrawn = await handlers.database.run(work)
-    report_ended(withdrawn, "withdrawn")
+async def _start(database: Database, book: Rulebook, clock: Clock) -> None:
+    await database.run(_migrate)
+    report_ended(await database.run(partial(_put_in_force, book=book, now=clock.now())))
 
 
-def _put_in_force(
-    connection: sa.Connection, book: Rulebook, now: datetime
-) -> tuple[tuple[Rule, ...], list[Lane]]:
-    rules = store.put_rules(connection, book.rules, now)
-    ledger.open_lanes(connection, _lanes(book))
-    return rules, ledger.follow_rules(connection, now)
+def _put_in_force(connection: sa.Connection, book: Rulebook, now: datetime) -> list[ledger.Ended]:
+    wanted = [replace(rule, label=_label(rule, book)) for rule in book.rules]
+    rules = store.put_rules(connection, wanted, now)
+    lanes.open_lanes(connection, {Lane(rule.channel, rule.label) for rule in rules})
+    return ledger.follow_rules(connection, now)
+
+
+def _label(rule: Rule, book: Rulebook) -> str:
+    address = book.addresses.get(rule.address)
+    return address.label if address else rule.address
 
 
 def _migrate(connection: sa.Connection) -> None:

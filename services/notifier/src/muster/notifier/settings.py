@@ -12,8 +12,9 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from muster.notifier.allowlist import Allowlist, is_loopback, origin_of
+from muster.notifier.core.choosing import Pace
+from muster.notifier.core.links import Links
 
-_REQUESTS_A_SEND = 3
 MARGIN_S = 10.0
 """What is left of a lease after the longest send: a claim may take so long, and no longer."""
 
@@ -41,6 +42,26 @@ class NotifierSettings(BaseSettings):
     keep_days: int = Field(
         default=90, ge=2, description="How long the ledger keeps a notice that was settled."
     )
+    senders: int = Field(
+        default=32, ge=1, le=512, description="Addresses that are sent to at the same time."
+    )
+    grouped: bool = Field(
+        default=True, description="Gather many notices into digests; false sends each by itself."
+    )
+    group_wait_s: float = Field(
+        default=5.0, ge=0, le=300, description="How long a notice waits for others of its kind."
+    )
+    group_interval_s: float = Field(
+        default=60.0, ge=0, le=3600, description="From one digest of a kind to its next."
+    )
+    quiet_half_hours: bool = Field(
+        default=True, description="Keep what is not urgent off the rush at full and half hours."
+    )
+    link_job: str = Field(
+        default="", description="Page of a job, with {tenant} and {job} in it; none means no link."
+    )
+    link_log: str = Field(default="", description="Page of a job's log, as link_job.")
+    link_timeline: str = Field(default="", description="Page of a job's events, as link_job.")
     proxy: SecretStr | None = Field(default=None, description="HTTP proxy for the way out.")
     time_zone: str = Field(default="UTC", description="IANA name; the times in messages use it.")
 
@@ -56,6 +77,13 @@ class NotifierSettings(BaseSettings):
     def _origins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(_origin(address) for address in value)
 
+    @field_validator("link_job", "link_log", "link_timeline")
+    @classmethod
+    def _pages(cls, value: str) -> str:
+        if value and not value.startswith(("https://", "http://")):
+            raise ValueError("a page must be a URL that begins with https:// or http://")
+        return value
+
     @field_validator("time_zone")
     @classmethod
     def _known_zone(cls, value: str) -> str:
@@ -68,10 +96,8 @@ class NotifierSettings(BaseSettings):
     @model_validator(mode="after")
     def _lease_outlives_a_send(self) -> Self:
         """A lease that ends during a send lets a second replica send the same."""
-        if self.claim_lease_s < _REQUESTS_A_SEND * self.send_timeout_s + MARGIN_S:
-            raise ValueError(
-                f"claim_lease_s must be at least {_REQUESTS_A_SEND} x send_timeout_s + {MARGIN_S}"
-            )
+        if self.claim_lease_s < self.send_timeout_s + MARGIN_S:
+            raise ValueError(f"claim_lease_s must be at least send_timeout_s + {MARGIN_S}")
         return self
 
     @property
@@ -83,6 +109,21 @@ class NotifierSettings(BaseSettings):
     def zone(self) -> tzinfo:
         """The time zone of messages."""
         return _zone(self.time_zone)
+
+    @property
+    def links(self) -> Links:
+        """Where a card's links lead."""
+        return Links(self.link_job, self.link_log, self.link_timeline)
+
+    @property
+    def pace(self) -> Pace:
+        """How notices are gathered."""
+        return Pace(
+            grouped=self.grouped,
+            wait=self.group_wait_s,
+            interval=self.group_interval_s,
+            quiet=self.quiet_half_hours,
+        )
 
     @property
     def claim_lease(self) -> timedelta:

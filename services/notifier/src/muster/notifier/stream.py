@@ -8,4 +8,4 @@ from muster.notifier.handlers import Handlers
 
 def subscriptions(handlers: Handlers) -> tuple[Subscription, ...]:
     """Tie the notifier's consumer to its handler."""
-    return (Subscription(topology.NOTIFIER_JOBS, handlers.on_job),)
+    return (Subscription(topology.NOTIFIER_JOBS, handlers.on_event),)

@@ -1,7 +1,7 @@
 """The port that every channel implements, and the address that it sends to.
 
-A channel reports what the receiver's protocol said; it raises nothing for a failed send, does not
-wait between attempts, and writes no address into a log, a text or an error. Called by the handler.
+A channel makes one request and reports what the receiver's protocol said; it raises nothing for a
+failed send, tries nothing twice, and writes no address into a log, a text or an error.
 """
 
 from __future__ import annotations
@@ -13,8 +13,11 @@ from typing import Protocol
 
 from pydantic import SecretStr
 
-from muster.notifier.core.delivery import Delivery
+from muster.notifier.core.delivery import Delivery, Form
+from muster.notifier.core.limits import Limits
 from muster.notifier.core.message import Message
+
+_SHOWN = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +33,26 @@ class Address:
         """The only name of this address that may be logged."""
         return hashlib.sha256(self.url.get_secret_value().encode()).hexdigest()[:12]
 
+    @property
+    def shown(self) -> str:
+        """The address as its owner may see it: where to, and the end of the token."""
+        url = self.url.get_secret_value()
+        place, _, token = url.rpartition("/")
+        return f"{place}/****{token[-_SHOWN:] if len(token) > 2 * _SHOWN else ''}"
+
 
 class Channel(Protocol):
-    """One way out to people."""
+    """One way out to people. limits: of each address; None for one that has none."""
 
-    async def send(self, address: Address | None, message: Message, at: datetime) -> Delivery:
-        """Try once, now (`at`, the sender's time), and report the outcome."""
+    @property
+    def limits(self) -> Limits | None:
+        """How fast one address may be written to."""
+        ...
+
+    async def send(
+        self, address: Address | None, message: Message, at: datetime, form: Form
+    ) -> Delivery:
+        """Try once, now (`at`, the receiver's time), and report the outcome."""
         ...
 
     async def close(self) -> None:

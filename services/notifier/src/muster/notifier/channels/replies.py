@@ -7,68 +7,52 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from email.utils import parsedate_to_datetime
-from enum import StrEnum
 
-from muster.notifier.core.delivery import Outcome
+from muster.notifier.core.delivery import Delivery, Fault
 
-
-class Fault(StrEnum):
-    """What a refusal is about, where something other than waiting may help."""
-
-    NONE = "none"
-    CONTENT = "content"
-    SIGNATURE = "signature"
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """A reply in our terms. `server_time` and `retry_after` (seconds) come from its headers."""
-
-    outcome: Outcome
-    code: str
-    text: str = ""
-    fault: Fault = Fault.NONE
-    retry_after: float | None = None
-    server_time: datetime | None = None
+_CODES = {
+    11232: Fault.RATE,
+    2200: Fault.SERVER,
+    9499: Fault.CONTENT,
+    11246: Fault.CONTENT,
+    200621: Fault.CONTENT,
+    230099: Fault.CONTENT,
+    19001: Fault.ADDRESS,
+    19002: Fault.PARAMETER,
+    19007: Fault.DISABLED,
+    19021: Fault.SIGNATURE,
+    19022: Fault.IP,
+    19024: Fault.KEYWORD,
+}
+_AMBIGUOUS = {9499: "too many", 99991400: "frequency", 11310: "card table"}
+"""Codes that mean a limit of the rate, or of the content, only with these words beside them."""
 
 
-_RETRY = frozenset({11232, 2200})
-_CONTENT = frozenset({9499, 11246, 200621, 230099})
-_SIGNATURE = 19021
-
-
-def read(status: int, headers: Mapping[str, str], body: bytes) -> Reply:
-    """Turn status, headers (lower-case names) and body into a Reply."""
-    wait = _seconds(headers.get("retry-after"))
-    when = _moment(headers.get("date"))
+def read(status: int, headers: Mapping[str, str], body: bytes) -> Delivery:
+    """Turn status, headers (lower-case names) and body into what it means."""
+    wait = seconds(headers.get("retry-after"))
+    when = moment(headers.get("date"))
     if status in {408, 429} or status >= 500:
-        return Reply(Outcome.RETRY, f"http_{status}", retry_after=wait, server_time=when)
+        fault = Fault.RATE if status == 429 else Fault.SERVER
+        return Delivery(fault, f"http_{status}", "", wait, when)
     told = _object(body)
-    code = _code(told)
-    text = _message(told)
+    code, text = _code(told), _message(told)
     if code is not None and code != 0:
-        outcome, fault = _judge(code, text)
-        return Reply(outcome, str(code), text, fault, wait, when)
-    if 200 <= status < 300:
-        outcome = Outcome.DELIVERED if code == 0 else Outcome.UNKNOWN
-        return Reply(outcome, "0" if code == 0 else "not_understood", text, server_time=when)
-    return Reply(Outcome.REFUSED, f"http_{status}", text, server_time=when)
+        return Delivery(_judge(code, text), str(code), text, wait, when)
+    if not 200 <= status < 300:
+        return Delivery(Fault.REFUSED, f"http_{status}", text, server_time=when)
+    if code == 0:
+        return Delivery(Fault.NONE, "0", text, server_time=when)
+    return Delivery(Fault.NOT_UNDERSTOOD, "not_understood", text, server_time=when)
 
 
-def _judge(code: int, text: str) -> tuple[Outcome, Fault]:
-    told = text.lower()
-    if code in _RETRY or (code == 9499 and "too many" in told):
-        return Outcome.RETRY, Fault.NONE
-    if code == 99991400 and "frequency" in told:
-        return Outcome.RETRY, Fault.NONE
-    if code in _CONTENT:
-        return Outcome.REFUSED, Fault.CONTENT
-    if code == _SIGNATURE:
-        return Outcome.REFUSED, Fault.SIGNATURE
-    return Outcome.REFUSED, Fault.NONE
+def _judge(code: int, text: str) -> Fault:
+    meant = _AMBIGUOUS.get(code)
+    if meant is not None and meant in text.lower():
+        return Fault.CONTENT if code == 11310 else Fault.RATE
+    return _CODES.get(code, Fault.REFUSED)
 
 
 def _object(body: bytes) -> Mapping[str, object]:
@@ -90,11 +74,13 @@ def _message(told: Mapping[str, object]) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _seconds(value: str | None) -> float | None:
+def seconds(value: str | None) -> float | None:
+    """Return the seconds of a `Retry-After`; None for a date or nonsense."""
     return float(value) if value is not None and value.isascii() and value.isdigit() else None
 
 
-def _moment(value: str | None) -> datetime | None:
+def moment(value: str | None) -> datetime | None:
+    """Return the instant of a `Date`; None for nonsense."""
     if value is None:
         return None
     try:

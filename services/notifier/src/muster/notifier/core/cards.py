@@ -1,4 +1,4 @@
-"""Puts a notice into a Feishu card (JSON 2.0) and into plain text. Pure.
+"""Puts notices into a chat card (JSON 2.0), into plain text, and into a document. Pure.
 
 Every text node of the card is `plain_text`: a job's name or an error text can never become markup,
 a mention or a link, because the card holds no element that reads markup. Sizes are bounded piece by
@@ -7,162 +7,50 @@ piece, so a card stays far under the receiver's limit whatever a job is called.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime, tzinfo
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass, replace
+from datetime import datetime
+from enum import Enum
 
-from muster.domain.phases import SHOWN_TEXT, Shown
+from muster.notifier.core.digests import words_of_many
 from muster.notifier.core.message import Json, JsonObject, Message
-from muster.notifier.core.notice import Language, Notice, Trigger
+from muster.notifier.core.notice import Notice
 from muster.notifier.core.plain import clean, defuse
 from muster.notifier.core.texts import say
+from muster.notifier.core.wording import Look, Words, moment, words_of
 
-_NAME, _REASON, _NODE, _SHORT = 100, 600, 64, 128
-_NODES_SHOWN = 6
-
-_LOOKS: dict[Trigger, tuple[Shown, str]] = {
-    Trigger.JOB_QUEUED: (Shown.QUEUED, "blue"),
-    Trigger.JOB_RUNNING: (Shown.RUNNING, "turquoise"),
-    Trigger.JOB_ABNORMAL: (Shown.ABNORMAL, "orange"),
-    Trigger.JOB_FAILED: (Shown.FAILED, "red"),
-    Trigger.JOB_SUCCEEDED: (Shown.SUCCEEDED, "green"),
-    Trigger.JOB_PREEMPTED: (Shown.EVICTING, "orange"),
-    Trigger.JOB_RESTARTED: (Shown.RESTARTING, "blue"),
-    Trigger.HANG_SUSPECTED: (Shown.RUNNING, "orange"),
-    Trigger.PROGRESS_LOST: (Shown.RUNNING, "orange"),
-    Trigger.DEBUG_HOLD: (Shown.DEBUG_HOLDING, "turquoise"),
-}
+_SHORT, _KEYWORD, _RULES = 128, 64, 3
+_BLOCK = 10
+"""Lines of a digest in one element: a chat folds a long element."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Words:
-    """The notice in words, before it takes the shape of a card or of lines."""
-
-    state: str
-    colour: str
-    title: str
-    subtitle: str
-    what: str
-    next: str
-    numbers: tuple[tuple[str, str], ...]
-    footer: tuple[str, ...]
-
-
-def message(
-    notice: Notice, zone: tzinfo, *, repeat: bool = False, keywords: tuple[str, ...] = ()
-) -> Message:
-    """Build the message. What may be a repeat says so; keywords satisfy a bot's keyword check."""
-    words = _words(notice, zone, repeat, keywords)
-    return Message(id=notice.id, card=_card(words), text=_text(words))
-
-
-def _words(notice: Notice, zone: tzinfo, repeat: bool, keywords: tuple[str, ...]) -> _Words:
-    facts, language = notice.of_job, notice.language
-    shown, colour = _LOOKS[notice.trigger]
-    state = SHOWN_TEXT[shown][1 if language == "zh" else 0]
-    name = clean(facts.name, _NAME) or clean(notice.subject, _NAME)
-    return _Words(
-        state=state,
-        colour=colour,
-        title=f"{state} · {name}",
-        subtitle=clean(f"{notice.tenant} / {facts.owner}", _SHORT),
-        what=_what(notice),
-        next=_next(notice, zone),
-        numbers=_numbers(notice, zone),
-        footer=_footer(notice, zone, repeat, keywords),
+def message(notices: Sequence[Notice], look: Look, parcel: str) -> Message:
+    """Build the message of a parcel: of one transition, or a digest of many."""
+    transitions = {(notice.tenant, notice.subject, notice.transition) for notice in notices}
+    first = notices[0]
+    words = words_of(first, look) if len(transitions) == 1 else words_of_many(notices, look)
+    words = replace(words, footer=_footer(notices, look, parcel))
+    return Message(
+        id=parcel, card=_card(words), text=_text(words), document=_document(notices, parcel)
     )
 
 
-def _reason(notice: Notice) -> str:
-    if notice.of_job.reason is None:
-        return say("no_reason", notice.language)
-    return clean(notice.of_job.reason[1 if notice.language == "zh" else 0], _REASON)
-
-
-def _what(notice: Notice) -> str:
-    facts, language = notice.of_job, notice.language
-    match notice.trigger:
-        case Trigger.JOB_QUEUED if facts.again and facts.reason is not None:
-            return say("queued.again", language, reason=_reason(notice))
-        case Trigger.JOB_QUEUED:
-            return say("queued.first", language)
-        case Trigger.JOB_RUNNING:
-            return say("running.again" if facts.again else "running.first", language)
-        case Trigger.JOB_ABNORMAL:
-            return say("abnormal.what", language, reason=_reason(notice))
-        case Trigger.JOB_FAILED:
-            return say("failed.what", language, reason=_reason(notice))
-        case Trigger.JOB_SUCCEEDED:
-            return say("succeeded.what", language)
-        case _:
-            return _reason(notice)
-
-
-def _next(notice: Notice, zone: tzinfo) -> str:
-    facts, language = notice.of_job, notice.language
-    if notice.trigger is Trigger.JOB_QUEUED and facts.deadline is not None:
-        return say("queued.next_deadline", language, deadline=_moment(facts.deadline, zone))
-    advice = say(_NEXT.get(notice.trigger, "failed.next"), language)
-    if notice.trigger is Trigger.JOB_RUNNING and facts.again:
-        advice = say("running.next_again", language)
-    if notice.trigger is Trigger.JOB_FAILED and facts.reason_code == "PREEMPTED":
-        advice = say("failed.next_preempted", language)
-    if facts.hold_until is not None:
-        advice = f"{say('hold', language, until=_moment(facts.hold_until, zone))} {advice}"
-    return advice
-
-
-_NEXT: dict[Trigger, str] = {
-    Trigger.JOB_QUEUED: "queued.next",
-    Trigger.JOB_RUNNING: "running.next",
-    Trigger.JOB_ABNORMAL: "abnormal.next",
-    Trigger.JOB_FAILED: "failed.next",
-    Trigger.JOB_SUCCEEDED: "succeeded.next",
-}
-
-
-def _numbers(notice: Notice, zone: tzinfo) -> tuple[tuple[str, str], ...]:
-    facts, language = notice.of_job, notice.language
-    values: dict[str, str | None] = {
-        "label.entry": say("value.entry", language, n=facts.entry) if facts.entry else None,
-        "label.requeues_left": _number(facts.requeues_left),
-        "label.deadline": _moment(facts.deadline, zone) if facts.deadline else None,
-        "label.attempt": say("value.entry", language, n=facts.attempt) if facts.attempt else None,
-        "label.workers": _number(facts.workers),
-        "label.gpus": _number(facts.gpus),
-        "label.nodes": _nodes(facts.nodes, language) if facts.nodes else None,
-        "label.job": clean(notice.subject, _SHORT),
-    }
-    return tuple((say(label, language), value) for label, value in values.items() if value)
-
-
-def _footer(
-    notice: Notice, zone: tzinfo, repeat: bool, keywords: tuple[str, ...]
-) -> tuple[str, ...]:
-    language = notice.language
+def _footer(notices: Sequence[Notice], look: Look, parcel: str) -> tuple[str, ...]:
+    language = notices[0].language
+    rules = sorted({notice.rule for notice in notices})
+    named = ", ".join(clean(rule, _SHORT) for rule in rules[:_RULES])
+    if len(rules) > _RULES:
+        named = say("more", language, names=named, count=len(rules) - _RULES)
     identity = " · ".join(
         (
-            f"{say('label.notice', language)} {notice.id}",
-            f"{say('label.rule', language)} {clean(notice.rule, _SHORT)}",
-            f"{say('label.at', language)} {_moment(notice.at, zone)}",
+            f"{say('label.notice', language)} {parcel}",
+            f"{say('label.rule', language)} {named}",
+            f"{say('label.at', language)} {moment(notices[-1].at, look.zone)}",
         )
     )
-    again = (say("repeat", language),) if repeat else ()
-    words = ("[Keywords] " + ",".join(clean(word, _NODE) for word in keywords),) if keywords else ()
-    return (identity, *again, *words)
-
-
-def _number(value: int | None) -> str | None:
-    return None if value is None else str(value)
-
-
-def _moment(at: datetime, zone: tzinfo) -> str:
-    return at.astimezone(zone).strftime("%Y-%m-%d %H:%M:%S %Z")
-
-
-def _nodes(nodes: tuple[str, ...], language: Language) -> str:
-    names = ", ".join(clean(node, _NODE) for node in nodes[:_NODES_SHOWN])
-    rest = len(nodes) - _NODES_SHOWN
-    return names if rest <= 0 else say("more", language, names=names, count=rest)
+    again = (say("repeat", language),) if look.repeat else ()
+    words = ",".join(clean(word, _KEYWORD) for word in look.keywords)
+    return (identity, *again, *((f"[Keywords] {words}",) if words else ()))
 
 
 def _plain(content: str, size: str = "normal", colour: str = "default") -> JsonObject:
@@ -188,13 +76,36 @@ def _row(pairs: tuple[tuple[str, str], ...]) -> JsonObject:
     return {"tag": "column_set", "flex_mode": "bisect", "columns": columns}
 
 
-def _card(words: _Words) -> JsonObject:
+def _buttons(links: tuple[tuple[str, str], ...]) -> JsonObject:
+    columns: list[Json] = [
+        {
+            "tag": "column",
+            "width": "auto",
+            "elements": [
+                {
+                    "tag": "button",
+                    "type": "default",
+                    "text": {"tag": "plain_text", "content": label},
+                    "behaviors": [{"type": "open_url", "default_url": url}],
+                }
+            ],
+        }
+        for label, url in links
+    ]
+    return {"tag": "column_set", "flex_mode": "flow", "columns": columns}
+
+
+def _card(words: Words) -> JsonObject:
     rows = [words.numbers[start : start + 2] for start in range(0, len(words.numbers), 2)]
+    lines = words.lines
+    blocks = ["\n".join(lines[at : at + _BLOCK]) for at in range(0, len(lines), _BLOCK)]
     elements: list[Json] = [
         _plain(words.what),
         _plain(words.next),
-        {"tag": "hr"},
+        *(_plain(block, "notation") for block in blocks),
+        *([{"tag": "hr"}] if rows else []),
         *(_row(row) for row in rows),
+        *([_buttons(words.links)] if words.links else []),
         {"tag": "hr"},
         *(_plain(line, "notation", "grey") for line in words.footer),
     ]
@@ -206,7 +117,7 @@ def _card(words: _Words) -> JsonObject:
     }
 
 
-def _header(words: _Words) -> JsonObject:
+def _header(words: Words) -> JsonObject:
     tag: JsonObject = {
         "tag": "text_tag",
         "text": {"tag": "plain_text", "content": words.state},
@@ -220,7 +131,39 @@ def _header(words: _Words) -> JsonObject:
     }
 
 
-def _text(words: _Words) -> str:
+def _text(words: Words) -> str:
     numbers = [f"{label}: {value}" for label, value in words.numbers]
-    lines = [words.title, words.subtitle, words.what, words.next, *numbers, *words.footer]
-    return "\n".join(defuse(line) for line in lines)
+    told = [words.title, words.subtitle, words.what, words.next, *words.lines, *numbers]
+    return "\n".join(defuse(line) for line in (*told, *words.footer) if line)
+
+
+def _document(notices: Sequence[Notice], parcel: str) -> JsonObject:
+    """Return the same for a program: every field of every notice."""
+    told: list[Json] = [
+        {
+            "rule": notice.rule,
+            "trigger": notice.trigger.value,
+            "kind": notice.kind.value,
+            "tenant": notice.tenant,
+            "subject": notice.subject,
+            "transition": notice.transition,
+            "version": notice.version,
+            "at": notice.at.isoformat(),
+            "facts": _json(notice.facts),
+        }
+        for notice in notices
+    ]
+    return {"type": "muster.notice.v1", "id": parcel, "notices": told}
+
+
+def _json(value: object) -> Json:
+    if is_dataclass(value):
+        return {each.name: _json(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Enum):
+        return str(value.value)
+    if isinstance(value, tuple):
+        return [_json(each) for each in value]
+    assert value is None or isinstance(value, str | int | float | bool)
+    return value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 Json: TypeAlias = "Mapping[str, Json] | list[Json] | str | int | float | bool | None"
@@ -13,11 +13,15 @@ JsonObject: TypeAlias = "dict[str, Json]"
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """`card` is a chat card as JSON values, `text` the fallback that says the same in lines."""
+    """`card` is a chat card as JSON values, `text` the fallback that says the same in lines.
+
+    document: the same for a program.
+    """
 
     id: str
     card: JsonObject
     text: str
+    document: JsonObject = field(default_factory=dict)
 
 
 def encode(value: Json) -> str:

@@ -16,6 +16,8 @@ from typing import Literal, TypeAlias
 Language = Literal["zh", "en"]
 Both = tuple[str, str]
 """The same in English and in Chinese."""
+Key = tuple[str, str, str]
+"""Rule, subject, transition."""
 
 
 class Trigger(StrEnum):
@@ -64,7 +66,8 @@ class Facts:
 
     entry, attempt: which time it queued and ran. requeues_left: None without auto-queue. deadline:
     the end of the queue entry; hold_until: of a debug hold; leave_by: of the grace of an eviction.
-    again: this is not the job's first entry or start. by, cause: who or what made it leave.
+    again: this is not the job's first entry or start. flips: so often it came back to the same
+    state within a short while. by, cause: who or what made it leave.
     waited_s: in this queue entry; ran_s: in this attempt. gpu_hours: GPU time of this attempt so
     far; lost_gpu_hours: of what has to be done again. step: the last one told; resumed_step: where
     it went on; checkpoint_step: of the newest checkpoint. worker: who stands out.
@@ -101,6 +104,7 @@ class Facts:
     resumed_step: int | None = None
     checkpoint_step: int | None = None
     worker: str = ""
+    flips: int = 0
     avoid: tuple[str, ...] = ()
 
 
@@ -174,7 +178,7 @@ class Notice:
     """What one rule has to say about one transition of one subject, at the time it happened.
 
     subject: a job's id, `pool/node`, or an incident's id. version: of its state that this tells of.
-    tenant: the rule's. label: of the address, as its lane is called.
+    tenant: the rule's. label: of the address, as its lane is called. due: not to be told before.
     """
 
     rule: str
@@ -190,25 +194,31 @@ class Notice:
     facts: AnyFacts
     kind: Kind = Kind.NEWS
     label: str = ""
+    due: datetime | None = None
 
     @property
     def lane(self) -> Lane:
         """Return the way that it goes."""
-        return Lane(self.channel, self.label or self.address)
+        return Lane(self.channel, self.label)
 
     @property
-    def key(self) -> tuple[str, str, str]:
+    def key(self) -> Key:
         """The identity: the same for redelivery, replay and reordering of the same transition."""
         return (self.rule, self.subject, self.transition)
 
     @property
     def id(self) -> str:
         """Short printable form of the identity, for the card's footer, so people see a repeat."""
-        digest = hashlib.sha256("\n".join(self.key).encode()).hexdigest()
-        return f"n-{digest[:12]}"
+        return notice_id(self.key)
 
     @property
     def of_job(self) -> Facts:
         """The facts of a job's notice."""
         assert isinstance(self.facts, Facts)
         return self.facts
+
+
+def notice_id(*keys: Key) -> str:
+    """Return the id of a message that tells these."""
+    parts = "\n".join("\n".join(key) for key in keys)
+    return f"n-{hashlib.sha256(parts.encode()).hexdigest()[:12]}"
