@@ -33,8 +33,7 @@ SAYS: dict[Owner, tuple[str, ...]] = {
     Owner.SCHEDULER: tuple(f"pools.*.{fact}" for fact in sorted(POOL_FACTS)),
     Owner.EXECUTOR: ("clusters.*.epoch", "pools.*.stock.*", "telemetry.>", "logs.>"),
     Owner.FAULT_TOLERANCE: ("incidents.>", "evidence.>"),
-    Owner.NOTIFIER: ("notices.>",),
-    Owner.GATEWAY: ("requests.>", "queries.>", "faults.>", "judgements.>"),
+    Owner.GATEWAY: ("requests.>", "queries.>", "faults.>", "judgements.>", "notices.>"),
 }
 HEARS: dict[Owner, tuple[str, ...]] = {
     Owner.FAULT_TOLERANCE: ("telemetry.>", "logs.>"),

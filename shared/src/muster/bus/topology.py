@@ -240,10 +240,15 @@ FAULT_JUDGEMENTS = Desk(
     "fault-tolerance-judgements", Owner.FAULT_TOLERANCE, (subjects.ALL_JUDGEMENTS,)
 )
 
+NOTIFIER_QUESTIONS = Desk(
+    "notifier-questions", Owner.NOTIFIER, (subjects.ALL_NOTICES,), most_bytes=65_536
+)
+
 DESKS: tuple[Desk, ...] = (
     SCHEDULER_QUERIES,
     EXECUTOR_EVIDENCE,
     FAULT_QUESTIONS,
     FAULT_JUDGEMENTS,
+    NOTIFIER_QUESTIONS,
 )
 """Every desk there is."""

@@ -28,6 +28,7 @@ ALL_FAULTS = "faults.>"
 ALL_INCIDENTS = "incidents.>"
 ALL_EXCLUSIONS = "pools.*.nodes.*.excluded"
 ALL_JUDGEMENTS = "judgements.>"
+ALL_NOTICES = "notices.>"
 ALL_STATUS = "status.>"
 ALL_LOGS = "logs.>"
 ALL_TELEMETRY = "telemetry.>"
@@ -133,6 +134,11 @@ def incident_key(incident: str) -> Key:
 def judgement_subject(kind: str) -> str:
     """Where fault tolerance is asked what it knows of nodes and failures."""
     return f"judgements.{token(kind)}"
+
+
+def notice_subject(tenant: str, kind: str) -> str:
+    """Where the notifier is asked about a tenant's rules and what became of them."""
+    return f"notices.{token(tenant)}.{token(kind)}"
 
 
 def request_subject(tenant: str, verb: str) -> str:
@@ -286,6 +292,8 @@ def _parse_asked(subject: str) -> Address:
             return Address("request", (token(tenant),), token(verb))
         case ["queries" | "evidence" | "faults" as asked, pool, kind]:
             return Address(_ASKED[asked], (token(pool),), token(kind))
+        case ["notices", tenant, kind]:
+            return Address("notice", (token(tenant),), token(kind))
         case ["judgements", kind]:
             return Address("judgement", (), token(kind))
     raise BadSubject(f"no meaning for subject {subject!r}")

@@ -57,20 +57,34 @@ class AddressReader:
             self.findings.add("E_WEBHOOK", f"{path}.webhook")
             url = None
         secret = self._secret(entry, f"{path}.secret")
-        keywords = self._keywords(entry.get("keywords", []), f"{path}.keywords")
+        keywords = self.keywords(entry.get("keywords", []), f"{path}.keywords")
         return None if url is None else Address(SecretStr(url), secret, keywords)
 
     def _secret(self, entry: Mapping[str, object], path: str) -> SecretStr | None:
         if "secret" not in entry:
             return None
         value = self._reference(entry["secret"], path)
-        if value is None:
-            return None
+        return None if value is None else self.secret(value, path)
+
+    def asked(
+        self, channel: str, webhook: str, secret: str | None, keywords: object
+    ) -> Address | None:
+        """Return an address that came with a request; None for one that cannot be used."""
+        url, kind = webhook.strip(), kinds().get(channel)
+        if kind is not None and not kind.allows(url, self.allowlist):
+            self.findings.add("E_WEBHOOK", "$.webhook")
+        signed = None if secret is None else self.secret(secret.strip(), "$.secret")
+        words = list(keywords) if isinstance(keywords, list | tuple) else keywords
+        return Address(SecretStr(url), signed, self.keywords(words, "$.keywords"))
+
+    def secret(self, value: str, path: str) -> SecretStr:
+        """Return a signing secret of a length that a bot takes."""
         if not 1 <= len(value) <= _MAX_SECRET:
             self.findings.add("E_RULE_SECURITY", path)
         return SecretStr(value)
 
-    def _keywords(self, value: object, path: str) -> tuple[str, ...]:
+    def keywords(self, value: object, path: str) -> tuple[str, ...]:
+        """Return the keywords, () if they are none that a bot can have."""
         words = value if isinstance(value, list) else [None]
         if len(words) > _MAX_KEYWORDS or not all(_is_keyword(word) for word in words):
             self.findings.add("E_RULE_SECURITY", path)

@@ -61,6 +61,7 @@ class Deliveries:
     lease: timedelta
     kept: timedelta
     pace: Pace = AS_USUAL
+    learn: Callable[[sa.Connection, Lane], None] = lambda connection, lane: None
     _due: dict[Lane, datetime] = field(default_factory=dict)
     _busy: set[Lane] = field(default_factory=set)
     _open: dict[Lane, Tried] = field(default_factory=dict)
@@ -134,6 +135,7 @@ class Deliveries:
         channel = self.channels.get(lane.channel)
         if channel is None:
             return Taken()
+        self.learn(connection, lane)
         return ledger.take(
             connection,
             lane,

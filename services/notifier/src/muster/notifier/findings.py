@@ -33,6 +33,57 @@ _TEXTS: dict[str, tuple[str, str]] = {
         "范围与触发条件 {trigger} 不匹配：节点与事故须用 {{pool: 名称}} 或 cluster，"
         "任务须用其他范围",
     ),
+    "E_RULE_CHANNEL": (
+        "channel {channel} does not send to this address: Feishu, Lark and signed webhooks each"
+        " have a channel of their own",
+        "通道 {channel} 不能发送到该地址：飞书、Lark 与签名 Webhook 须使用各自的通道",
+    ),
+    "E_RULE_ID": (
+        "a rule with this id exists; choose another id, or leave it out",
+        "该规则 ID 已存在；请更换或不填",
+    ),
+    "E_RULE_OWNER": (
+        "scope me is for your own jobs ({user}); another's jobs need scope job, labels or tenant",
+        "范围 me 仅限本人的任务（{user}）；他人的任务请使用 job、labels 或 tenant",
+    ),
+    "E_RULE_UNKNOWN": (
+        "there is no rule {rule} here; `muster notify rules` lists them",
+        "没有规则 {rule}；可用 `muster notify rules` 查看",
+    ),
+    "E_RULE_FILE": (
+        "rule {rule} is the operator's: it is changed in the rules file",
+        "规则 {rule} 由管理员维护，只能在规则文件中修改",
+    ),
+    "E_RULE_ADDRESS": (
+        "a webhook, or the name of an address that the operator has given this tenant",
+        "须填写 webhook，或管理员为该租户提供的地址名称",
+    ),
+    "E_RULE_KEY": (
+        "the notifier has no key to seal addresses with: an operator sets MUSTER_NOTIFIER_KEY or"
+        " MUSTER_NOTIFIER_KEY_FILE and starts it anew",
+        "通知服务未配置用于加密地址的密钥：请管理员设置 MUSTER_NOTIFIER_KEY 或"
+        " MUSTER_NOTIFIER_KEY_FILE 后重启服务",
+    ),
+    "E_SILENCE_MATCH": (
+        "a silence needs at least one of subject, rule, owner, trigger and label",
+        "静默须至少指定对象、规则、用户、触发条件、标签之一",
+    ),
+    "E_SILENCE_TIME": (
+        "a silence ends after it begins, in the future, and within {days} days",
+        "静默的结束时间须晚于开始时间和当前时间，且不超过 {days} 天",
+    ),
+    "E_SILENCE_COMMENT": (
+        "a silence says why: a comment of 1-{most} characters",
+        "静默须说明原因（1-{most} 个字符）",
+    ),
+    "E_SILENCE_UNKNOWN": (
+        "no silence {silence} holds or will hold here; `muster notify silences` lists them",
+        "没有生效或待生效的静默 {silence}；可用 `muster notify silences` 查看",
+    ),
+    "E_REPLAY": (
+        "name a rule or a notice whose dead letters are to go out again",
+        "请指定要重新发送的规则或通知编号",
+    ),
     "E_RULE_SHAPE": ("expected {wanted}", "须为 {wanted}"),
     "E_RULE_REFERENCE": (
         "expected {{env: NAME}} or {{file: PATH}} that exists, never the value itself",

@@ -82,19 +82,28 @@ class Taken:
     ended: tuple[Ended, ...] = ()
 
 
-def follow_rules(conn: Connection, now: datetime) -> list[Ended]:
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """How many dead letters go out again, and by which lanes."""
+
+    lanes: frozenset[Lane]
+    count: int
+
+
+def follow_rules(conn: Connection, now: datetime, rule: str | None = None) -> list[Ended]:
     """Let pending notices go where their rules now say; withdraw what no rule would tell any more.
 
-    Its rule is gone, off or another one.
+    Its rule is gone, off or another one. rule: only those of this one.
     """
+    of_rule = sa.true() if rule is None else rows.c.rule == rule
     mine = sa.and_(rules.c.id == rows.c.rule, rules.c.enabled, ~rules.c.removed)
     conn.execute(
         sa.update(rows)
-        .where(_PENDING, mine, sa.tuple_(*_way(rows)) != sa.tuple_(*_way(rules)))
+        .where(_PENDING, of_rule, mine, sa.tuple_(*_way(rows)) != sa.tuple_(*_way(rules)))
         .values({name: rules.c[name] for name in _WAY})
     )
     told = sa.exists().where(mine, rules.c.since <= rows.c.happened_at)
-    return _end(conn, DeliveryState.WITHDRAWN, now, ~told)
+    return _end(conn, DeliveryState.WITHDRAWN, now, of_rule, ~told)
 
 
 def keep(
@@ -187,8 +196,8 @@ def replay(
     tenant: str | None = None,
     rule: str | None = None,
     notice: str | None = None,
-) -> set[Lane]:
-    """Let dead letters that are still news go out once more; returns their lanes."""
+) -> Replayed:
+    """Let dead letters that are still news go out once more."""
     dead = rows.c.state == DeliveryState.DEAD.value
     wanted = {"tenant": tenant, "rule": rule, "notice": notice}
     chosen = [rows.c[name] == value for name, value in wanted.items() if value is not None]
@@ -206,8 +215,8 @@ def replay(
     statement = sa.update(rows).where(
         dead, rows.c.expires_at > now, rows.c.facts.is_not(None), *chosen
     )
-    again = conn.execute(statement.values(fresh).returning(rows.c.channel, rows.c.lane))
-    return {Lane(*row) for row in again}
+    again = list(conn.execute(statement.values(fresh).returning(rows.c.channel, rows.c.lane)))
+    return Replayed(frozenset(Lane(*row) for row in again), len(again))
 
 
 def expire(conn: Connection, now: datetime, lease: timedelta, limit: int) -> list[Ended]:

@@ -43,7 +43,7 @@ def read(text: str, resolve: Resolve, allowlist: Allowlist) -> Rulebook:
     findings = Findings()
     top = findings.mapping(_document(text, findings), "$", ("addresses", "rules"))
     addresses = AddressReader(findings, resolve, allowlist).read(top.get("addresses", {}))
-    rules = tuple(_Rules(findings, addresses).read(top.get("rules", [])))
+    rules = tuple(RuleReader(findings, addresses, allowlist).read(top.get("rules", [])))
     _refuse_repeats(rules, addresses, findings)
     findings.check()
     usable = {name: address for name, address in addresses.items() if address is not None}
@@ -59,18 +59,23 @@ def _document(text: str, findings: Findings) -> object:
 
 
 @dataclass(frozen=True, slots=True)
-class _Rules:
+class RuleReader:
+    """Reads rules and notes what is wrong in `findings`."""
+
     findings: Findings
     addresses: Mapping[str, Address | None]
+    allowlist: Allowlist
 
     def read(self, value: object) -> Iterator[Rule]:
+        """Yield the rules of a list."""
         if not isinstance(value, list):
             self.findings.shape("$.rules", "a list")
             return
         for index, entry in enumerate(value):
-            yield self._rule(entry, f"$.rules[{index}]")
+            yield self.rule(entry, f"$.rules[{index}]")
 
-    def _rule(self, value: object, path: str) -> Rule:
+    def rule(self, value: object, path: str) -> Rule:
+        """Return a rule; one that breaks rules, too, so that reading can go on."""
         find = self.findings
         entry = find.mapping(value, path, _FIELDS)
         channel = find.choice(entry.get("channel", "feishu"), tuple(kinds()), f"{path}.channel")
@@ -124,7 +129,11 @@ class _Rules:
         known = kinds().get(channel)
         if known is not None and not known.addressed and value is None:
             return ""
-        return self.findings.choice(value, tuple(self.addresses), path, "a name under addresses")
+        name = self.findings.choice(value, tuple(self.addresses), path, "a name under addresses")
+        address = self.addresses.get(name)
+        if known and address and not known.allows(address.url.get_secret_value(), self.allowlist):
+            self.findings.add("E_RULE_CHANNEL", path, channel=channel)
+        return name
 
 
 def _own(channel: str) -> Language:

@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 
 import sqlalchemy as sa
 
+from muster.bus import Responder
+from muster.bus.topology import NOTIFIER_QUESTIONS
 from muster.domain.edges import Owner
 from muster.notifier import lanes, ledger, metrics, rulebook, store
 from muster.notifier.addressbook import from_machine
+from muster.notifier.addresses import Addresses, Sealer
+from muster.notifier.booking import Booking
 from muster.notifier.channels.kinds import Means, kinds
 from muster.notifier.channels.port import Address, Channel
 from muster.notifier.core.cards import message
 from muster.notifier.core.message import Message
-from muster.notifier.core.notice import Lane
+from muster.notifier.core.notice import Lane, Notice
 from muster.notifier.core.rules import Rule
 from muster.notifier.core.wording import Look
 from muster.notifier.deliveries import Deliveries, report_ended
+from muster.notifier.desk import Desk
 from muster.notifier.handlers import Handlers
 from muster.notifier.rulebook import Rulebook
 from muster.notifier.settings import NotifierSettings
 from muster.notifier.stream import subscriptions
+from muster.notifier.trying import Trying
 from muster.runtime.clock import Clock
 from muster.runtime.database import Database, migrate
 from muster.runtime.process import run
@@ -41,6 +47,7 @@ def build(
     *,
     book: Rulebook | None = None,
     channels: Mapping[str, Channel] | None = None,
+    vault: Sealer | None = None,
 ) -> Service:
     """Put the notifier together over a runtime. Raises InvalidRules with every violation.
 
@@ -51,7 +58,7 @@ def build(
     channels = channels if channels is not None else _channels(settings)
     url = settings.database_url.get_secret_value() if settings.database_url else None
     database = runtime.database(Owner.NOTIFIER, url)
-    addresses = Addresses(book.addresses)
+    addresses = Addresses(book.addresses, vault)
     deliveries = Deliveries(
         database=database,
         clock=runtime.clock,
@@ -61,12 +68,30 @@ def build(
         lease=settings.claim_lease,
         kept=settings.kept,
         pace=settings.pace,
+        learn=addresses.learn,
     )
     handlers = Handlers(database, runtime.clock, deliveries.wake)
+    desk = Desk(
+        database=database,
+        clock=runtime.clock,
+        ids=runtime.ids,
+        addresses=addresses,
+        bookings=Booking(addresses, settings.allowlist),
+        trying=Trying(
+            database=database,
+            clock=runtime.clock,
+            channels=channels,
+            addresses=addresses,
+            build=partial(_test_message, look=Look(settings.zone, settings.links)),
+            lease=settings.claim_lease,
+        ),
+        stored=deliveries.wake,
+    )
     metrics.begin(channels)
     return Service(
         owner=Owner.NOTIFIER,
         subscriptions=subscriptions(handlers),
+        responders=(Responder(NOTIFIER_QUESTIONS, desk.answer),),
         loops=_loops(deliveries, settings.senders),
         start=partial(_start, database, book, runtime.clock),
         stop=partial(_stop, database, channels),
@@ -83,22 +108,16 @@ def _loops(deliveries: Deliveries, senders: int) -> tuple[Loop, ...]:
     )
 
 
-@dataclass(slots=True)
-class Addresses:
-    """Where the names of addresses lead, as this replica knows it."""
-
-    of_file: Mapping[str, Address] = field(default_factory=dict)
-
-    def find(self, label: str, name: str) -> Address | None:
-        """Return the address of a name; None if nobody knows it."""
-        return self.of_file.get(name)
-
-
 def _message(claim: ledger.Claim, address: Address | None, *, look: Look) -> Message:
     keywords = address.keywords if address else ()
     return message(
         claim.notices, replace(look, keywords=keywords, repeat=claim.repeat), claim.parcel.id
     )
+
+
+def _test_message(notice: Notice, address: Address | None, *, look: Look) -> Message:
+    keywords = address.keywords if address else ()
+    return message((notice,), replace(look, keywords=keywords), notice.id)
 
 
 def load_rules(settings: NotifierSettings) -> Rulebook:

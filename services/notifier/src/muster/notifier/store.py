@@ -76,6 +76,18 @@ versions = sa.Table(
 )
 """Counts changes of the rules, so that a replica sees what was asked of another."""
 
+requests = sa.Table(
+    "notifier_requests",
+    metadata,
+    sa.Column("tenant", sa.Text, primary_key=True),
+    sa.Column("request", sa.Text, primary_key=True),
+    sa.Column("digest", sa.Text, nullable=False),
+    sa.Column("author", sa.Text, nullable=False),
+    sa.Column("answer", sa.Text, nullable=False),
+    sa.Column("at", InstantColumn, nullable=False),
+)
+"""Requests that were carried out, and what was answered."""
+
 deliveries = sa.Table(
     "notifier_deliveries",
     metadata,
