@@ -25,6 +25,7 @@ from muster.domain.errors import Temporary
 from muster.domain.state import JobState
 from muster.log.memory import MemoryLog, Store
 from muster.notifier import store
+from muster.notifier.addresses import Sealer
 from muster.notifier.allowlist import Allowlist
 from muster.notifier.channels.kinds import Means, kinds
 from muster.notifier.channels.port import Address, Channel
@@ -130,7 +131,10 @@ class Stage:
         self.bot = Receiver({"t1": "demo"}, clock=self.clock.monotonic)
 
     async def starts(
-        self, book: Rulebook = BOOK, channels: dict[str, Channel] | None = None
+        self,
+        book: Rulebook = BOOK,
+        channels: dict[str, Channel] | None = None,
+        vault: Sealer | None = None,
     ) -> Service:
         bus: Any = None
         runtime = Runtime(
@@ -142,9 +146,15 @@ class Stage:
             database=self._database,
         )
         settings = self.settings or NotifierSettings(
-            grouped=False, quiet_half_hours=False, senders=2
+            grouped=False, quiet_half_hours=False, senders=2, extra_addresses=(ORIGIN,)
         )
-        service = build(runtime, settings, book=book, channels=channels or self._channels())
+        service = build(
+            runtime,
+            settings,
+            book=book,
+            channels=channels or self._channels(),
+            vault=vault,
+        )
         self.services.append(service)
         await service.start()
         return service

@@ -44,9 +44,10 @@ class Booking:
         new = self._new_address(body, find)
         known = self._usable(conn, tenant)
         if new is not None:
-            known = {**known, _NEW: new}
+            known = {**known, _NEW: None}  # it is checked already, with the channel
         rule = RuleReader(find, known, self.allowlist).rule(_entry(tenant, body, new), "$")
-        rule = replace(rule, owner=body.user, since=now, label=_label(rule, known))
+        label = new.label if new is not None else _label(rule, known)
+        rule = replace(rule, owner=body.user, since=now, label=label)
         self._check(conn, rule, body, find)
         if find.violations:
             return Done(violations=tuple(_own(each, body) for each in find.violations))
@@ -63,7 +64,7 @@ class Booking:
             return None
         if self.addresses.vault is None:
             find.add("E_RULE_KEY", "$.webhook")
-        secret = body.secret.get_secret_value() if body.secret else None
+        secret = body.secret.get_secret_value() if body.secret is not None else None
         reader = AddressReader(find, lambda kind, name: None, self.allowlist)
         return reader.asked(
             str(body.channel), body.webhook.get_secret_value(), secret, body.keywords

@@ -27,7 +27,7 @@ from muster.notifier.core.delivery import (
     decide,
 )
 from muster.notifier.core.limits import opens_at
-from muster.notifier.core.message import Message
+from muster.notifier.core.message import JsonObject, Message
 from muster.notifier.core.notice import (
     AnyFacts,
     Facts,
@@ -69,7 +69,7 @@ class Trying:
         held = await self.database.run(partial(self._take, lane=Lane(rule.channel, rule.label)))
         address = self.addresses.find(rule.label, rule.address)
         at = self.clock.on_server(self.clock.now()) + timedelta(seconds=held.ahead)
-        message = self.build(_notice(rule, number, self.clock.now()), address)
+        message = _marked(self.build(_notice(rule, number, self.clock.now()), address), rule)
         delivery = await self.channels[rule.channel].send(address, message, at, Form.CARD)
         verdict = decide(delivery, _attempt(held, number, at, address))
         work = partial(self._report, held=held, verdict=verdict, delivery=delivery)
@@ -121,6 +121,19 @@ def _told(rule: Rule, delivery: Delivery) -> Tested:
         remedy=english,
         remedy_zh=chinese,
     )
+
+
+def _marked(built: Message, rule: Rule) -> Message:
+    """Say first of all that nothing has happened."""
+    said = _TEST[1 if rule.language == "zh" else 0]
+    line: JsonObject = {"tag": "div", "text": {"tag": "plain_text", "content": said}}
+    body = built.card.get("body")
+    elements = body.get("elements") if isinstance(body, Mapping) else None
+    card = built.card
+    if isinstance(body, Mapping) and isinstance(elements, list):
+        card = {**card, "body": {**body, "elements": [line, *elements]}}
+    document: JsonObject = {**built.document, "test": True}
+    return Message(built.id, card, f"{said}\n{built.text}", document)
 
 
 def _notice(rule: Rule, number: str, now: datetime) -> Notice:
