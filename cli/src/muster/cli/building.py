@@ -9,12 +9,12 @@ import json
 from typing import Any, TypeVar
 
 import typer
+from pydantic import BaseModel
 
 from muster.cli.texts import language, say
 from muster.contracts.checking import check
-from muster.contracts.requests import Request
 
-R = TypeVar("R", bound=Request)
+R = TypeVar("R", bound=BaseModel)
 
 
 def built(model: type[R], **fields: Any) -> R:

@@ -11,8 +11,11 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from pydantic import BaseModel
+
+from muster.bus import NobodyAnswers
 from muster.cli.choosing import choose
 from muster.cli.connecting import Address, address
 from muster.cli.errors import CliError, Refusal
@@ -21,11 +24,13 @@ from muster.cli.imagining import Supposed
 from muster.cli.session import DEFAULT_TENANT, Session
 from muster.client import MusterClient, NoAnswer, connect
 from muster.client.faults import ask_fingerprints, ask_hang, ask_nodes
+from muster.client.notices import ask_notifier
 from muster.contracts import subjects
 from muster.contracts.alarms import LogLines
 from muster.contracts.events import IncidentData
 from muster.contracts.fault_questions import HangAnswer
 from muster.contracts.judgements import FingerprintClusters, NodeRatings
+from muster.contracts.notices import NoticeQuestion
 from muster.contracts.queries import QueryAnswer
 from muster.contracts.requests import Answer, Request
 from muster.domain.clock import ClockSet
@@ -46,6 +51,7 @@ from muster.log.jetstream import JetStreamLog
 ANSWER_S = 15.0
 WAIT_S = 1.0
 NAME = "muster-cli"
+A = TypeVar("A", bound=BaseModel)
 _ID = re.compile(r"j[0-9a-f]{19}")
 
 
@@ -165,6 +171,14 @@ class Reach:
     async def fingerprints(self, limit: int) -> FingerprintClusters:
         """Ask fault tolerance which failures no rule knows. Raises NobodyAnswers."""
         return await ask_fingerprints(self._client.connection, limit)
+
+    async def notices(self, tenant: str, question: NoticeQuestion, model: type[A]) -> A:
+        """Ask the notifier. Raises CliError when nobody answers."""
+        try:
+            return await ask_notifier(self._client.connection, tenant, question, model)
+        except NobodyAnswers as error:
+            seconds = f"{error.seconds:.1f}"
+            raise CliError("no_notifier", Exit.UNREACHABLE, seconds=seconds) from error
 
     async def incidents(self) -> list[Incident]:
         """Return the last incident of every cause, the newest first."""

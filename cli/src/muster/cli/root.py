@@ -36,6 +36,7 @@ PANELS: dict[str, tuple[str, ...]] = {
         "stock",
         "quota",
         "block",
+        "notify",
         "incidents",
         "incident",
         "fingerprints",

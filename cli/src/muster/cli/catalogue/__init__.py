@@ -17,6 +17,7 @@ from muster.cli.catalogue.hangs import HANGS
 from muster.cli.catalogue.help import HELP
 from muster.cli.catalogue.incidents import INCIDENTS
 from muster.cli.catalogue.jobs import JOBS
+from muster.cli.catalogue.notify import NOTIFY
 from muster.cli.catalogue.plan import PLAN
 from muster.cli.catalogue.replay import REPLAY
 from muster.cli.catalogue.simulation import SIMULATION
@@ -41,6 +42,7 @@ _PARTS: tuple[Mapping[str, tuple[str, str]], ...] = (
     HANGS,
     FAULTS,
     INCIDENTS,
+    NOTIFY,
 )
 
 TEXTS: Mapping[str, tuple[str, str]] = {key: pair for part in _PARTS for key, pair in part.items()}
