@@ -28,7 +28,7 @@ def test_the_migrations_make_the_tables_that_the_code_uses(engine: Engine) -> No
         options = {"version_table": "alembic_version_notifier"}
         context = MigrationContext.configure(connection, opts=options)
         assert compare_metadata(context, store.metadata) == []
-        assert context.get_current_revision() == "0002"
+        assert context.get_current_revision() == "0003"
 
 
 def test_migrating_again_changes_nothing(engine: Engine) -> None:

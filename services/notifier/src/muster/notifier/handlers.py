@@ -76,7 +76,7 @@ class Handlers:
         told = tellings(event, state)
         if told:
             await self._keep(
-                lambda rules: notices_for(event, state, fact, at, rules.for_job(state.tenant, told))
+                lambda rules: notices_for(event, state, fact, at, rules.for_job(state, told))
             )
 
     async def _keep(self, find: Find) -> None:

@@ -8,6 +8,7 @@ from muster.domain import facts as f
 from muster.domain.incidents import Incident
 from muster.domain.nodes import NodeState
 from muster.domain.phases import Phase
+from muster.domain.reasons import Reason, advised
 from muster.domain.state import DeadlineKind, JobState
 from muster.notifier.core.notice import Both, Facts, IncidentFacts, NodeFacts
 
@@ -29,7 +30,7 @@ def facts_of_job(state: JobState, fact: f.Fact, at: datetime) -> Facts:
         requeues_left=state.requeues_left if state.demand.queue else None,
         deadline=state.due(DeadlineKind.QUEUE) if state.phase is Phase.QUEUED else None,
         hold_until=state.due(DeadlineKind.HOLD) if state.phase is Phase.DEBUG_HOLDING else None,
-        reason=(state.reason.en, state.reason.zh) if state.reason else None,
+        reason=_reason(state, fact),
         reason_code=state.reason.code.value if state.reason else "",
         again=state.queue_entry > 1 or state.ledgers.restarts > 0,
         labels=tuple(sorted(state.labels.items())),
@@ -47,7 +48,7 @@ def facts_of_job(state: JobState, fact: f.Fact, at: datetime) -> Facts:
         step=step,
         resumed_step=resumed_step,
         checkpoint_step=checkpoint,
-        worker=(fact.worker or "") if isinstance(fact, f.HangSuspected) else "",
+        worker=(fact.worker or "") if isinstance(fact, f.HangSuspected | f.Hung) else "",
         avoid=state.avoid,
     )
 
@@ -83,6 +84,18 @@ def incident_facts(incident: Incident) -> IncidentFacts:
     )
 
 
+def _reason(state: JobState, fact: f.Fact) -> Both | None:
+    """Return why, without the advice: a card says that in a place of its own."""
+    if state.reason is None:
+        return None
+    advice = _advice(fact)
+    if advice is None:
+        return state.reason.en, state.reason.zh
+    bare = Reason(code=state.reason.code, en="", zh="")
+    tail = advised(bare, *advice)
+    return state.reason.en.removesuffix(tail.en), state.reason.zh.removesuffix(tail.zh)
+
+
 def _nodes(state: JobState, fact: f.Fact) -> tuple[str, ...]:
     if isinstance(fact, f.Preempted) and fact.nodes:
         return fact.nodes
@@ -98,7 +111,7 @@ def _advice(fact: f.Fact) -> Both | None:
 
 def _evidence(fact: f.Fact) -> tuple[Both, ...]:
     """Return the most telling lines of a diagnosis or of a suspected hang."""
-    if isinstance(fact, f.HangSuspected):
+    if isinstance(fact, f.HangSuspected | f.Hung):
         chinese = fact.evidence_zh or fact.evidence
         return tuple(zip(fact.evidence, chinese, strict=False))[:_EVIDENCE]
     if isinstance(fact, f.Judged) and fact.diagnosis is not None:

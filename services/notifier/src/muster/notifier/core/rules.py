@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from muster.domain.facts import Fact
+from muster.domain.facts import Fact, Hung
 from muster.domain.incidents import Incident
 from muster.domain.nodes import NodeState
 from muster.domain.phases import Phase
@@ -37,6 +37,20 @@ class ScopeKind(StrEnum):
 SCOPES_OF_THE_FLEET = frozenset({ScopeKind.POOL, ScopeKind.CLUSTER})
 
 
+Handle = tuple[ScopeKind, str]
+"""What rules are filed under, so that an event meets only those that may want it."""
+
+
+def handles_of(state: JobState) -> Iterator[Handle]:
+    """Yield every handle that a rule about this job may be filed under."""
+    yield ScopeKind.TENANT, ""
+    yield ScopeKind.ME, state.user
+    yield ScopeKind.JOB, state.job
+    yield ScopeKind.RESOURCE_CLASS, state.demand.resource_class.value
+    for key, value in state.labels.items():
+        yield ScopeKind.LABELS, f"{key}={value}"
+
+
 @dataclass(frozen=True, slots=True)
 class Scope:
     """One kind with its value: a user, a job's id, labels that must all match, a class, a pool."""
@@ -47,6 +61,21 @@ class Scope:
     labels: tuple[tuple[str, str], ...] = ()
     resource_class: str = ""
     pool: str = ""
+
+    @property
+    def handle(self) -> Handle:
+        """What the scope is filed under: a job that it covers names this among its handles."""
+        match self.kind:
+            case ScopeKind.ME:
+                return self.kind, self.user
+            case ScopeKind.JOB:
+                return self.kind, self.job
+            case ScopeKind.LABELS:
+                return self.kind, "=".join(self.labels[0]) if self.labels else ""
+            case ScopeKind.RESOURCE_CLASS:
+                return self.kind, self.resource_class
+            case ScopeKind.TENANT | ScopeKind.POOL | ScopeKind.CLUSTER:
+                return self.kind, ""
 
     def covers(self, state: JobState) -> bool:
         """Tell whether a job of the rule's tenant is meant."""
@@ -65,8 +94,10 @@ class Scope:
                 return False
 
     def covers_pool(self, pool: str | None) -> bool:
-        """Tell whether machines of a pool are meant; None: nobody knows of which pool they are."""
-        return self.kind is ScopeKind.CLUSTER or (self.kind is ScopeKind.POOL and self.pool == pool)
+        """Tell whether machines of a pool are meant. None: of no pool alone, so of any."""
+        if self.kind is ScopeKind.POOL:
+            return pool is None or self.pool == pool
+        return self.kind is ScopeKind.CLUSTER
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +140,7 @@ _SIMPLE = {
     "restarted": Trigger.JOB_RESTARTED,
     "replacement_ordered": Trigger.JOB_RESTARTED,
     "hang_suspected": Trigger.HANG_SUSPECTED,
+    "hung": Trigger.HANG_SUSPECTED,
     "progress_lost": Trigger.PROGRESS_LOST,
 }
 """Events that are news by themselves, whatever state they lead to."""
@@ -153,7 +185,7 @@ def notices_for(
     at: when it happened.
     """
     told = tellings(event, state)
-    if not told:
+    if not told or _only_waited_for(fact):
         return ()
     facts = facts_of_job(state, fact, at)
     return tuple(
@@ -162,6 +194,11 @@ def notices_for(
         for rule in rules
         if rule.wants(trigger, state, at)
     )
+
+
+def _only_waited_for(fact: Fact) -> bool:
+    """Tell whether workers merely outstayed one that has ended, which is no hang."""
+    return isinstance(fact, Hung) and fact.exited
 
 
 def node_notices(
