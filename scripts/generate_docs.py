@@ -25,6 +25,7 @@ from muster.contracts.events import event_type
 from muster.contracts.evidence import EVIDENCE_QUESTIONS
 from muster.contracts.fault_questions import FAULT_QUESTIONS
 from muster.contracts.judgements import JUDGEMENT_QUESTIONS
+from muster.contracts.notices import NOTICE_QUESTIONS
 from muster.contracts.queries import QUERIES
 from muster.contracts.requests import REQUESTS, request_type
 from muster.contracts.subjects import CLOCK
@@ -233,6 +234,7 @@ def events() -> str:
     questions += [(f"`judgements.{k}`", _doc(x)) for k, x in JUDGEMENT_QUESTIONS.items()]
     questions += [(f"`evidence.<pool>.{k}`", _doc(x)) for k, x in EVIDENCE_QUESTIONS.items()]
     questions += [(f"`faults.<pool>.{k}`", _doc(x)) for k, x in FAULT_QUESTIONS.items()]
+    questions += [(f"`notices.<tenant>.{k}`", _doc(x)) for k, x in NOTICE_QUESTIONS.items()]
     head = ("subject", "type", "what it says")
     return _page(
         "Events and requests",
