@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
@@ -13,6 +15,7 @@ from muster.bus import Question
 from muster.contracts import notices as n
 from muster.domain.errors import Permanent, Temporary
 from muster.notifier.core.delivery import Fault
+from muster.notifier.findings import _TEXTS
 from muster.notifier.rulebook import Rulebook
 from muster.runtime.service import Service
 from tests.notifier.asking import WEBHOOK, Locked, add, ask, request, rules_of, wanted
@@ -415,3 +418,18 @@ async def test_a_hanging_address_is_shown_with_what_waits(stage: Stage) -> None:
     assert lane.oldest_s == pytest.approx(0.1)
     (rule,) = await rules_of(service)
     assert rule.pending == 1
+
+
+async def test_two_replicas_do_not_both_make_the_same_rule(stage: Stage) -> None:
+    replicas = [await stage.starts(Rulebook(), vault=Locked()) for _ in range(2)]
+    done = await asyncio.gather(*(add(replicas[number % 2]) for number in range(6)))
+    assert sorted(map(codes, done)) == [[]] + [[("E_RULE_DUP", "$")]] * 5
+    assert len(await rules_of(replicas[0])) == 1
+
+
+@pytest.mark.parametrize("code", sorted(_TEXTS))
+def test_every_violation_is_said_in_both_languages(code: str) -> None:
+    english, chinese = _TEXTS[code]
+    assert english.isascii() or "…" in english
+    assert any("\u4e00" <= letter <= "\u9fff" for letter in chinese)
+    assert set(re.findall(r"{(\w+)}", english)) == set(re.findall(r"{(\w+)}", chinese))
