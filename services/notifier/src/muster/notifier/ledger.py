@@ -17,7 +17,16 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from muster.notifier import lanes as lane_rows
-from muster.notifier.core.choosing import AS_USUAL, Pace, Parcel, Wait, Waiting, choose, unsent
+from muster.notifier.core.choosing import (
+    AS_USUAL,
+    Pace,
+    Parcel,
+    Wait,
+    Waiting,
+    choose,
+    may_go_from,
+    unsent,
+)
 from muster.notifier.core.damping import WINDOW, Recent, damp
 from muster.notifier.core.delivery import (
     Delivery,
@@ -123,8 +132,19 @@ def keep(
 
 
 def somebody_acted(conn: Connection, tenant: str, subject: str, now: datetime) -> list[Ended]:
-    """End the reminders of a job that somebody has taken care of."""
+    """End the reminders of a job that somebody has taken care of.
+
+    What is still to be told of its wait is told, and reminds nobody: the reminder that would follow
+    is there already, and over.
+    """
     mine = sa.and_(rows.c.tenant == tenant, rows.c.subject == subject)
+    parked = rows.c.trigger_name == Trigger.JOB_ABNORMAL.value
+    for row in conn.execute(sa.select(rows).where(mine, _PENDING, parked)).all():
+        told = from_row(row)
+        following = reminder_after(told, now) if told is not None else None
+        if following is not None and _insert(conn, following, now):
+            over = {"state": DeliveryState.ACTED.value, "code": "acted", "settled_at": now}
+            conn.execute(sa.update(rows).where(_any_of([following.key])).values(facts=None, **over))
     return _end(conn, DeliveryState.ACTED, now, mine, rows.c.kind == Kind.REMINDER.value)
 
 
@@ -151,12 +171,17 @@ def take(
     held = lane_rows.lease(conn, lane, now, now + lease, limits)
     if held is None:
         return Taken()
+    opens = may_go_from(held.state, now)
+    if opens > now:  # the usual case of a backlog: nothing is loaded for it
+        lane_rows.release(conn, held)
+        return Taken(wait=opens)
     waiting = _waiting(conn, lane, now)
     skipped = dict(unsent(waiting, silences, now))
     ended = _end_each(conn, skipped, now)
+    full = len(waiting) >= _LOOKED_AT
     waiting = [row for row in waiting if row.key not in skipped]
-    state = replace(held.state, backlog=_backlog(conn, lane, now))
-    chosen = choose(waiting, state, now, pace)
+    backlog = _backlog(conn, lane, now) if full else len(waiting)
+    chosen = choose(waiting, replace(held.state, backlog=backlog), now, pace)
     if isinstance(chosen, Wait):
         lane_rows.release(conn, held)
         return Taken(wait=chosen.until, ended=ended)
@@ -308,7 +333,8 @@ def _leave(conn: Connection, keys: Sequence[Key], now: datetime) -> None:
     """Put what cannot be read out of the way, until a version that knows it comes."""
     if keys:
         later = now + timedelta(seconds=_UNREADABLE_S)
-        left = {"set_aside": True, "next_attempt_at": later, "code": "unreadable", "parcel": "left"}
+        left = {"set_aside": True, "next_attempt_at": later, "code": "unreadable"}
+        left["parcel"] = rows.c.notice  # each by itself
         conn.execute(sa.update(rows).where(_any_of(keys)).values(left))
 
 

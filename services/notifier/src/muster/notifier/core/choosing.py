@@ -143,7 +143,7 @@ _HALF_HOUR = 1800.0
 
 def choose(waiting: Sequence[Waiting], lane: LaneState, now: datetime, pace: Pace) -> Parcel | Wait:
     """Return what goes out next, or until when nothing does."""
-    opens = _opens(lane, now)
+    opens = may_go_from(lane, now)
     if opens > now:
         return Wait(opens)
     visible = [row for row in waiting if row.due is None or row.due <= now]
@@ -175,7 +175,8 @@ def unsent(
             yield row.key, "inhibited"
 
 
-def _opens(lane: LaneState, now: datetime) -> datetime:
+def may_go_from(lane: LaneState, now: datetime) -> datetime:
+    """Return from when the address may be written to at all; now at the earliest."""
     times = (lane.paused_until, lane.probe_at, opens_at(lane.budget, lane.limits, now))
     return max(time for time in times if time is not None)
 
