@@ -23,10 +23,11 @@ import logging
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import structlog
 
@@ -115,7 +116,7 @@ async def evictions(url: str, jobs: int = 300) -> dict[str, object]:
         )
 
 
-Case = Callable[[Path, Size], Awaitable[dict[str, object]]]
+Case = Callable[[Path, Size], Coroutine[Any, Any, dict[str, object]]]
 
 
 def _url(folder: Path) -> str:
