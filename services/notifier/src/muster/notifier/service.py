@@ -31,6 +31,7 @@ from muster.notifier.rulebook import Rulebook
 from muster.notifier.settings import NotifierSettings
 from muster.notifier.stream import subscriptions
 from muster.notifier.trying import Trying
+from muster.notifier.vault import open_vault
 from muster.runtime.clock import Clock
 from muster.runtime.database import Database, migrate
 from muster.runtime.process import run
@@ -51,11 +52,14 @@ def build(
 ) -> Service:
     """Put the notifier together over a runtime. Raises InvalidRules with every violation.
 
-    book and channels stand in for the rules file and the ways out; the simulation gives both.
+    book, channels and vault stand in for the rules file, the ways out and the keys; the simulation
+    gives the first two, and keeps no addresses.
     """
     settings = settings or NotifierSettings()
     book = book if book is not None else load_rules(settings)
-    channels = channels if channels is not None else _channels(settings)
+    if channels is None:
+        channels = _channels(settings)
+        vault = vault or open_vault(settings.key, settings.key_file, runtime.state_dir)
     url = settings.database_url.get_secret_value() if settings.database_url else None
     database = runtime.database(Owner.NOTIFIER, url)
     addresses = Addresses(book.addresses, vault)

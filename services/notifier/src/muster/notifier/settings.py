@@ -28,6 +28,13 @@ class NotifierSettings(BaseSettings):
         default=None,
         description="SQLAlchemy URL for rules and deliveries; none means the runtime's default.",
     )
+    key: SecretStr | None = Field(
+        default=None,
+        description="Keys that addresses are sealed with, newest first, comma-separated.",
+    )
+    key_file: Path | None = Field(
+        default=None, description="The same in a file, a key a line; none of both means an own key."
+    )
     rules_file: Path | None = Field(
         default=None, description="YAML file of rules and addresses; none means nobody is told."
     )
