@@ -20,6 +20,7 @@ from muster.bus import Trigger as Wake
 from muster.contracts.events import job_event, read_event
 from muster.contracts.subjects import job_key
 from muster.domain import facts as f
+from muster.domain.causes import EvictionCause
 from muster.domain.edges import Owner
 from muster.domain.errors import Temporary
 from muster.domain.state import JobState
@@ -199,6 +200,8 @@ def wake(event: str, state: JobState) -> Wake:
     facts: dict[str, f.Fact] = {
         "admitted": f.Admitted(),
         "started": f.Started(attempt=state.attempt),
+        "requeued": f.Requeued(cause=EvictionCause.SPOT_RECLAIM, counted=False),
+        "resumed": f.Resumed(by="bob", request="q1"),
         "queue_timed_out": f.QueueTimedOut(entry=state.queue_entry),
         "succeeded": f.Succeeded(attempt=state.attempt),
         "launching": f.Launching(attempt=state.attempt),
