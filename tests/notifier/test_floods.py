@@ -213,6 +213,7 @@ async def test_a_parked_job_is_reminded_of_until_a_person_acts(stage: Stage) -> 
     assert stage.titles == ["异常", "提醒", "提醒"]
     life.at = stage.clock.at
     await hear(service, *life.then(f.Resumed(by="bob", request="q1")).steps[-1])
+    await look(service)
     stage.clock.moves(EVERY.total_seconds())
     await look(service)
     assert stage.titles[3:] == ["排队中"]
