@@ -217,4 +217,6 @@ async def test_a_parked_job_is_reminded_of_until_a_person_acts(stage: Stage) -> 
     stage.clock.moves(EVERY.total_seconds())
     await look(service)
     assert stage.titles[3:] == ["排队中"]
-    assert list((await states(stage)).values()).count("acted") == 1
+    left = await states(stage)
+    assert left["abnormal:3:reminder:3"] == "acted"
+    assert "pending" not in left.values()
