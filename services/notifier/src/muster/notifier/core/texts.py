@@ -141,8 +141,8 @@ _TEXTS: dict[str, tuple[str, str]] = {
         "{counts}，时间 {begun} 至 {ended}。",
     ),
     "digest.next": (
-        "One line each; `muster show JOB` tells more.",
-        "每个一行；使用 `muster show JOB` 查看详情。",
+        "One line each; muster show JOB tells more.",
+        "每个一行；使用 muster show JOB 查看详情。",
     ),
     "link.job": ("Job", "任务"),
     "link.log": ("Log", "日志"),
