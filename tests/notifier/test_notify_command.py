@@ -23,7 +23,6 @@ from muster.notifier.settings import NotifierSettings
 from muster.runtime.host import Host
 from muster.runtime.service import Runtime, Service
 from muster.runtime.settings import HostSettings
-from tests.notifier.asking import Locked
 from tests.notifier.test_on_nats import live
 from tests.support.eventually import eventually
 
@@ -69,12 +68,11 @@ class Place:
 async def place(clean_nats_url: str, tmp_path: Path) -> AsyncIterator[Place]:
     token = new_token()
     bot = Receiver({token: SECRET}, clock=time.time)
-    vault = Locked()
     async with serving(bot) as origin, AsyncExitStack() as stack:
         settings = NotifierSettings(extra_addresses=(origin,), grouped=False)
 
         def replica(runtime: Runtime) -> Service:
-            return build(runtime, settings, vault=vault)
+            return build(runtime, settings)
 
         at = HostSettings(nats_url=SecretStr(clean_nats_url), state_dir=tmp_path)
         for number in range(2):
