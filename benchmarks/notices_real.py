@@ -37,6 +37,7 @@ from muster.runtime.ports import free_port
 
 LEASE_S = 20
 PATIENCE_S = 1800.0
+AT_ONCE = 40
 BETWEEN_S = 0.4
 _ADDRESSES = "addresses:\n  ops: {webhook: {env: OPS_HOOK}, secret: {file: %s}}\nrules:\n"
 _RULE = "  - {id: %s, tenant: %s, scope: tenant, trigger: %s, language: en, address: ops}\n"
@@ -125,10 +126,15 @@ async def _all_told(bot: LimitedBot, wanted: int) -> Seen:
 
 
 async def _live(log: JetStreamLog, jobs: int, facts: tuple[f.Fact, ...]) -> list[Told]:
-    told: list[Told] = []
-    for number in range(jobs):
-        told += await _lives(log, f"job-{number:05d}", facts)
-    return told
+    """Let many jobs live at once, each one event after another."""
+    room = asyncio.Semaphore(AT_ONCE)
+
+    async def lives(job: str) -> list[Told]:
+        async with room:
+            return await _lives(log, job, facts)
+
+    found = await asyncio.gather(*(lives(f"job-{number:05d}") for number in range(jobs)))
+    return [each for told in found for each in told]
 
 
 async def _lives(log: JetStreamLog, job: str, facts: tuple[f.Fact, ...]) -> list[Told]:
