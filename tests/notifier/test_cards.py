@@ -180,6 +180,7 @@ HOSTILE = (
 )
 
 
+@pytest.mark.case("NTF-05")
 @pytest.mark.parametrize("name", HOSTILE)
 def test_no_text_becomes_markup_or_breaks_the_body(name: str) -> None:
     made = built(notice(name=name, owner=name, reason=(name, name), nodes=(name,) * 9), UTC)

@@ -209,6 +209,7 @@ async def test_an_address_that_refuses_all_is_left_alone_and_probed(line: Line, 
 SIGNATURE = code(19021, "sign match fail or timestamp is not within one hour from current time")
 
 
+@pytest.mark.case("NTF-03")
 async def test_a_wrong_secret_is_tried_twice_and_then_the_address_is_left_alone(
     line: Line,
 ) -> None:
@@ -235,6 +236,7 @@ async def test_a_missing_keyword_is_added_once_if_it_is_known(line: Line) -> Non
     assert "训练" in line.wire.sent[1]["content"]["text"]
 
 
+@pytest.mark.case("NTF-13")
 @pytest.mark.parametrize(("book", "requests"), [(PLAIN, 1), (KEYED, 2)])
 async def test_a_keyword_that_is_not_known_is_a_persons_matter(
     line: Line, book: Rulebook, requests: int
@@ -272,6 +274,7 @@ async def test_what_a_person_must_act_on_is_repeated_once_and_says_so(
     assert first.partition("通知编号")[2][:15] == second.partition("通知编号")[2][:15]
 
 
+@pytest.mark.case("NTF-01")
 @pytest.mark.parametrize(
     "reply",
     [OK, Reply({"StatusCode": 0, "StatusMessage": "success"}), Reply({"code": 0, "StatusCode": 1})],

@@ -32,6 +32,7 @@ def test_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "pw" not in repr(settings)
 
 
+@pytest.mark.case("NTF-14")
 @pytest.mark.parametrize(
     "values",
     [

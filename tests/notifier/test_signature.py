@@ -20,6 +20,7 @@ WRONG = {
 }
 
 
+@pytest.mark.case("NTF-03")
 @pytest.mark.parametrize(("timestamp", "secret", "expected"), RIGHT)
 def test_right(timestamp: int, secret: str, expected: str) -> None:
     assert sign(timestamp, secret) == expected
