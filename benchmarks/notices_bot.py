@@ -7,7 +7,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from muster.notifier.receiver import Received, Receiver
+from muster.notifier.sandbox import Received, Receiver
 
 SECOND, MINUTE = 5, 100
 RATE = (11232, "frequency limited psm[lark.oapi.app_platform_runtime]appID[1500]")
@@ -28,14 +28,14 @@ class LimitedBot(Receiver):
     refused: int = 0
     _seen: dict[str, deque[float]] = field(default_factory=lambda: defaultdict(deque))
 
-    def take(self, token: str, body: bytes) -> tuple[int, str]:
+    def take(self, token: str, body: bytes, peer: str = "") -> tuple[int, str]:
         """Judge one message as the bot does."""
         self.arriving()
         try:
             if self._too_many(self._seen[token], self.clock()):
                 self.refused += 1
                 return RATE
-            return super().take(token, body)
+            return super().take(token, body, peer)
         finally:
             self.answering()
 

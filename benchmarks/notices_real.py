@@ -31,7 +31,7 @@ from muster.log import Basis
 from muster.log.jetstream import JetStreamLog
 from muster.notifier.core.notice import Trigger
 from muster.notifier.core.rules import tellings
-from muster.notifier.receiver import HOOK, new_token, serving
+from muster.notifier.sandbox import HOOK, new_token, serving
 from muster.runtime.nats_server import EmbeddedServer
 from muster.runtime.ports import free_port
 

@@ -30,8 +30,8 @@ from muster.notifier.channels.kinds import Means, kinds
 from muster.notifier.channels.port import Address
 from muster.notifier.core.rules import Rule
 from muster.notifier.deliveries import Deliveries
-from muster.notifier.receiver import HOOK
 from muster.notifier.rulebook import Rulebook
+from muster.notifier.sandbox import HOOK
 from muster.notifier.service import LOOK_S, build
 from muster.notifier.settings import NotifierSettings
 from muster.runtime.database import Database, open_engine

@@ -11,7 +11,7 @@ import pytest
 from muster.cli.demo.evidence import Run, judge, read_runs
 from muster.cli.demo.mailbox import Letter, judge_letters, letters
 from muster.domain.phases import Shown
-from muster.notifier.receiver import Received
+from muster.notifier.sandbox import Received
 
 SECRET = "s3cret"
 FIRST = [

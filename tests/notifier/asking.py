@@ -12,7 +12,7 @@ from muster.bus import Question
 from muster.contracts.notices import AddRule, AskRules, Done, NoticeQuestion, RuleView, RuleViews
 from muster.contracts.subjects import notice_subject
 from muster.domain.errors import Permanent
-from muster.notifier.receiver import HOOK
+from muster.notifier.sandbox import HOOK
 from muster.runtime.service import Service
 from tests.notifier.stage import ORIGIN
 

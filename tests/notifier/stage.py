@@ -33,8 +33,8 @@ from muster.notifier.channels.port import Address, Channel
 from muster.notifier.core.delivery import Delivery, Fault, Form
 from muster.notifier.core.limits import Limits
 from muster.notifier.core.message import Message
-from muster.notifier.receiver import HOOK, Receiver
 from muster.notifier.rulebook import Rulebook
+from muster.notifier.sandbox import HOOK, Receiver
 from muster.notifier.service import build
 from muster.notifier.settings import NotifierSettings
 from muster.runtime.database import Database, open_engine

@@ -22,8 +22,8 @@ from muster.notifier.core.limits import Limits
 from muster.notifier.core.message import Message
 from muster.notifier.core.notice import Trigger
 from muster.notifier.metrics import OUTCOMES
-from muster.notifier.receiver import HOOK
 from muster.notifier.rulebook import Rulebook
+from muster.notifier.sandbox import HOOK, Bot
 from muster.notifier.settings import MARGIN_S
 from muster.runtime.loops import LoopRunner
 from muster.runtime.service import Service
@@ -301,7 +301,7 @@ async def test_an_address_that_hangs_delays_no_other(stage: Stage) -> None:
 
 async def test_an_address_that_fails_delays_no_other(stage: Stage) -> None:
     service = await stage.starts(TWO)
-    stage.bot.bots = {"t1": ""}
+    stage.bot.bots = {"t1": Bot()}
     for number in range(5):
         await hear(service, *queued(job=f"k{number}").steps[-1])
         await turn(senders(service))

@@ -20,8 +20,8 @@ from muster.notifier.allowlist import Allowlist
 from muster.notifier.channels.kinds import Means, kinds
 from muster.notifier.channels.port import Address
 from muster.notifier.channels.signature import sign
-from muster.notifier.receiver import HOOK
 from muster.notifier.rulebook import Rulebook
+from muster.notifier.sandbox import HOOK
 from muster.runtime.service import Service
 from tests.notifier.lives import EVERY, queued
 from tests.notifier.stage import ORIGIN, Stage, hear, look, loop, turn

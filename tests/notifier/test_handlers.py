@@ -14,8 +14,8 @@ from muster.domain.errors import Temporary
 from muster.notifier.channels.port import Address
 from muster.notifier.core.delivery import Fault
 from muster.notifier.core.notice import Trigger
-from muster.notifier.receiver import HOOK
 from muster.notifier.rulebook import Rulebook
+from muster.notifier.sandbox import HOOK
 from tests.notifier.lives import queued, rule
 from tests.notifier.stage import BOOK, ORIGIN, Scripted, Stage, hear, live, senders, turn
 

@@ -17,7 +17,7 @@ import pytest
 from pydantic import SecretStr
 
 from muster.domain.edges import Owner
-from muster.notifier.receiver import HOOK, Receiver, new_token, serving
+from muster.notifier.sandbox import HOOK, Receiver, new_token, serving
 from muster.notifier.service import build
 from muster.notifier.settings import NotifierSettings
 from muster.runtime.host import Host

@@ -22,7 +22,7 @@ from muster.domain.state import JobState
 from muster.log import Basis
 from muster.log.jetstream import JetStreamLog
 from muster.notifier import store
-from muster.notifier.receiver import HOOK, Receiver, new_token, serving
+from muster.notifier.sandbox import HOOK, Receiver, new_token, serving
 from muster.notifier.service import build
 from muster.notifier.settings import NotifierSettings
 from muster.runtime.database import open_engine

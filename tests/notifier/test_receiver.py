@@ -16,7 +16,7 @@ from muster.notifier.allowlist import Allowlist
 from muster.notifier.channels.port import Address
 from muster.notifier.channels.signature import sign
 from muster.notifier.core.delivery import Form, Outcome
-from muster.notifier.receiver import HOOK, Receiver, new_token, serving
+from muster.notifier.sandbox import HOOK, Receiver, new_token, serving
 from tests.notifier.test_cards import built, notice
 from tests.notifier.test_feishu import a_channel
 
@@ -62,7 +62,7 @@ EDGE = SECONDS - 3600
         ("t1", b"\xff", 9499),
         ("t1", body(card="x" * 30_000), 9499),
         ("t1", body(msg_type="video"), 19002),
-        ("t1", body(card={"schema": "1.0"}), 19002),
+        ("t1", body(card={"schema": "1.0"}), 200621),
         ("t1", body(card=json.dumps(CARD.card)), 19002),
     ],
 )

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from muster.cli.demo.evidence import Judgement
 from muster.domain.phases import SHOWN_TEXT, Shown
-from muster.notifier.receiver import Received
+from muster.notifier.sandbox import Received
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from muster.cli.stack.detached import start_up
 from muster.cli.stack.folder import StateFolder, Up
 from muster.cli.stack.stopping import Ended, stop_all
 from muster.cli.texts import language
-from muster.notifier.receiver import HOOK, Receiver, new_token, serving
+from muster.notifier.sandbox import HOOK, Bot, Receiver, new_token, serving
 
 MARK = "this-is-a-demo"
 KEPT_VARIABLES = ("MUSTER_LANG",)
@@ -37,7 +37,7 @@ class Stage:
         self.folder = StateFolder(place.state)
         self.secret = secrets.token_hex(16)
         self._token = new_token()
-        self.bot = Receiver(bots={self._token: self.secret}, clock=time.time)
+        self.bot = Receiver({self._token: Bot(self.secret, limited=True)}, clock=time.time)
 
     @property
     def address(self) -> Address:
