@@ -25,7 +25,7 @@ import tempfile
 import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +36,22 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks import notices_real
 from benchmarks.notices_bot import read
 from benchmarks.notices_figures import figures
-from benchmarks.notices_jobs import EVERY, EVICTED, LASTING, UP, Told, life_of, rules, submitted
+from benchmarks.notices_jobs import (
+    EVERY,
+    EVICTED,
+    EVICTIONS,
+    LASTING,
+    UP,
+    Told,
+    life_of,
+    rules,
+    submitted,
+)
 from benchmarks.notices_virtual import START, staged
 from muster.notifier.core.notice import Trigger
 from muster.notifier.settings import NotifierSettings
 
 T = Trigger
-EVICTIONS = (T.JOB_PREEMPTED, T.JOB_QUEUED, T.JOB_ABNORMAL)
 SPREAD_S = 10.0
 
 
@@ -55,15 +64,14 @@ class Size:
     kills: int
 
 
-def burst(notices: int, triggers: tuple[Trigger, ...]) -> list[Told]:
+def burst(notices: int, triggers: tuple[Trigger, ...], begun: datetime = START) -> list[Told]:
     """Return whole lives, begun within some seconds, that make about so many notices."""
-    each = sum(len(told.triggers) for told in _life(0, 1, triggers))
-    jobs = max(1, round(notices / each))
-    return [told for number in range(jobs) for told in _life(number, jobs, triggers)]
+    jobs = max(1, round(notices / len(triggers)))
+    starts = (begun + timedelta(seconds=1 + SPREAD_S * number / jobs) for number in range(jobs))
+    return [told for number, at in enumerate(starts) for told in _life(number, at, triggers)]
 
 
-def _life(number: int, of: int, triggers: tuple[Trigger, ...]) -> list[Told]:
-    at = START + timedelta(seconds=1 + SPREAD_S * number / of)
+def _life(number: int, at: datetime, triggers: tuple[Trigger, ...]) -> list[Told]:
     job = submitted(f"job-{number:05d}", START)
     return [
         Told(told.event, told.job, tuple(t for t in told.triggers if t in triggers))
@@ -97,13 +105,19 @@ async def virtual(
         )
 
 
-async def evictions(url: str, jobs: int = 300) -> dict[str, object]:
-    """Evict many jobs in a minute, with three rules for one address."""
+def evicted(jobs: int) -> list[Told]:
+    """Return many evictions within a minute, of jobs that ran."""
     told: list[Told] = []
     for number in range(jobs):
         job = submitted(f"job-{number:05d}", START)
         list(job.lives(UP, START))
         told += job.lives(EVICTED, START + timedelta(seconds=1 + 60 * number / jobs), every=0.5)
+    return told
+
+
+async def evictions(url: str, jobs: int = 300) -> dict[str, object]:
+    """Evict many jobs in a minute, with three rules for one address."""
+    told = evicted(jobs)
     async with staged(url, rules(EVICTIONS, "ops"), NotifierSettings(senders=2)) as stage:
         await stage.plays(told)
         seen = read(stage.bot.received)

@@ -39,6 +39,7 @@ WHOLE: tuple[f.Fact, ...] = (
 EVERY = (Trigger.JOB_QUEUED, Trigger.JOB_RUNNING, Trigger.JOB_SUCCEEDED)
 LASTING = (Trigger.JOB_ABNORMAL, Trigger.JOB_SUCCEEDED)
 """What is news for a day: an address carries 90 messages a minute, and queueing is for 30 min."""
+EVICTIONS = (Trigger.JOB_PREEMPTED, Trigger.JOB_QUEUED, Trigger.JOB_ABNORMAL)
 UP: tuple[f.Fact, ...] = (f.Admitted(), *WHOLE[3:6])
 EVICTED: tuple[f.Fact, ...] = (
     f.Preempted(cause=EvictionCause.SPOT_RECLAIM, grace_s=30),

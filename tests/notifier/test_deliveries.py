@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -16,11 +16,14 @@ from pydantic import SecretStr
 from muster.domain import facts as f
 from muster.domain.errors import Temporary
 from muster.notifier import deliveries
+from muster.notifier import service as service_module
 from muster.notifier.channels.port import Address
+from muster.notifier.core import cards
 from muster.notifier.core.delivery import Delivery, Fault, Form
 from muster.notifier.core.limits import Limits
 from muster.notifier.core.message import Message
-from muster.notifier.core.notice import Trigger
+from muster.notifier.core.notice import Notice, Trigger
+from muster.notifier.core.wording import Look
 from muster.notifier.metrics import OUTCOMES
 from muster.notifier.rulebook import Rulebook
 from muster.notifier.sandbox import HOOK, Bot
@@ -53,6 +56,7 @@ async def stage(tmp_path: Path, database_url: str) -> AsyncIterator[Stage]:
         await service.stop()
 
 
+@pytest.mark.case("NTF-07")
 async def test_two_replicas_at_the_same_time_send_once(stage: Stage) -> None:
     services = [await stage.starts() for _ in range(2)]
     for number in range(5):
@@ -99,6 +103,7 @@ async def test_a_refusal_is_final_and_its_reason_is_kept(stage: Stage) -> None:
     assert stage.titles == []
 
 
+@pytest.mark.case("NTF-07")
 async def test_a_crash_between_sending_and_settling_repeats_it_once_and_recognisably(
     stage: Stage,
 ) -> None:
@@ -143,6 +148,7 @@ async def test_a_database_that_is_away_while_settling_repeats_nothing(stage: Sta
     assert await stage.rows() == [("queued:1", "delivered", 1)]
 
 
+@pytest.mark.case("NTF-07")
 async def test_a_claim_that_took_too_long_is_not_used(stage: Stage) -> None:
     service = await stage.starts()
     await hear(service, *QUEUED)
@@ -224,6 +230,7 @@ async def test_an_unknown_outcome_is_repeated_only_for_what_a_person_must_know(
     assert {row[1] for row in await stage.rows()} == {"unknown"}
 
 
+@pytest.mark.case("NTF-12")
 async def test_what_a_rule_that_is_gone_would_have_told_is_withdrawn(stage: Stage) -> None:
     await hear(await stage.starts(), *QUEUED)
     service = await stage.starts(Rulebook())
@@ -241,6 +248,22 @@ async def test_an_address_that_fails_keeps_its_order_when_it_is_back(stage: Stag
         stage.clock.moves(2)
         await look(service)
     assert stage.titles == ["排队中", "运行中", "运行成功"]
+
+
+async def test_what_cannot_be_worded_is_a_dead_letter_and_holds_up_nobody(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def words(notices: Sequence[Notice], look: Look, parcel: str) -> Message:
+        if notices[0].subject == "j0":
+            raise KeyError(notices[0].subject)
+        return cards.message(notices, look, parcel)
+
+    monkeypatch.setattr(service_module, "message", words)
+    service = await stage.starts()
+    for number in range(2):
+        await hear(service, *queued(job=f"j{number}").steps[-1])
+    await look(service)
+    assert [state for _, state, _ in await stage.rows()] == ["dead", "delivered"]
 
 
 TWO = Rulebook(
@@ -282,6 +305,7 @@ class OneHangs:
         return None
 
 
+@pytest.mark.case("NTF-12")
 @pytest.mark.sibling_of("BUS-19")
 async def test_an_address_that_hangs_delays_no_other(stage: Stage) -> None:
     channel = OneHangs()
@@ -299,6 +323,7 @@ async def test_an_address_that_hangs_delays_no_other(stage: Stage) -> None:
     await hangs
 
 
+@pytest.mark.case("NTF-12")
 async def test_an_address_that_fails_delays_no_other(stage: Stage) -> None:
     service = await stage.starts(TWO)
     stage.bot.bots = {"t1": Bot()}

@@ -59,3 +59,14 @@ def test_what_cannot_be(values: dict[str, object]) -> None:
 def test_plain_http_on_loopback(host: str) -> None:
     settings = NotifierSettings(extra_addresses=(f"http://{host}:8099",))
     assert settings.allowlist.allows(f"http://{host}:8099{HOOK}")
+
+
+@pytest.mark.case("NTF-14")
+@pytest.mark.parametrize(("lease", "fits"), [(30.0, True), (29.9, False)])
+def test_a_lease_must_outlive_a_send(lease: float, fits: bool) -> None:
+    values = {"send_timeout_s": 20.0, "claim_lease_s": lease}
+    if fits:
+        assert NotifierSettings(**values).claim_lease == timedelta(seconds=lease)  # type: ignore[arg-type]
+    else:
+        with pytest.raises(ValidationError, match="claim_lease_s must be at least send_timeout_s"):
+            NotifierSettings(**values)  # type: ignore[arg-type]

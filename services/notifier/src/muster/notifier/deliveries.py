@@ -19,7 +19,14 @@ import structlog
 from muster.notifier import ledger, metrics, silencing
 from muster.notifier.channels.port import Address, Channel
 from muster.notifier.core.choosing import AS_USUAL, Pace
-from muster.notifier.core.delivery import Attempt, Delivery, DeliveryState, Verdict, decide
+from muster.notifier.core.delivery import (
+    Attempt,
+    Delivery,
+    DeliveryState,
+    Fault,
+    Verdict,
+    decide,
+)
 from muster.notifier.core.message import Message
 from muster.notifier.core.notice import Lane
 from muster.notifier.ledger import Claim, Taken
@@ -149,7 +156,11 @@ class Deliveries:
     async def _try(self, claim: Claim) -> Tried:
         """Send it: one request. The receiver judges a signature by its own clock."""
         address = self.addresses(claim.lane.key, claim.notices[0].address)
-        built = self.build(claim, address)
+        try:
+            built = self.build(claim, address)
+        except Exception as error:  # noqa: BLE001 - it would hold up its address for a day
+            _log.exception("notice cannot be worded", notice=claim.parcel.id)
+            return Tried(claim, Verdict(DeliveryState.DEAD), _unworded(error))
         at = self.clock.on_server(self.clock.now()) + timedelta(seconds=claim.lease.ahead)
         attempt = Attempt(
             parcel=claim.parcel.id,
@@ -222,6 +233,10 @@ class Deliveries:
             overtaken=not written,
             address=claim.lane.key,
         )
+
+
+def _unworded(error: Exception) -> Delivery:
+    return Delivery(Fault.REFUSED, "unworded", type(error).__name__)
 
 
 def report_ended(ended: Iterable[ledger.Ended]) -> None:
