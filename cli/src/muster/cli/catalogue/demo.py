@@ -8,6 +8,7 @@ DEMO: dict[str, tuple[str, str]] = {
         "在 {state} 中启动完整的 Muster，含三个虚拟节点和一个聊天机器人",
     ),
     "demo.say.up": ("it runs; its web page is {gateway}", "已启动，网页地址 {gateway}"),
+    "demo.say.cards": ("what the chat group gets: {page}", "群聊收到的卡片：{page}"),
     "demo.say.submit.spirals": (
         "ada submits a training: two workers, spot capacity, auto-queue on",
         "ada 提交训练：两个 Worker、Spot 资源、开启自动排队",

@@ -44,6 +44,10 @@ NOTIFY: Mapping[str, tuple[str, str]] = {
         "Seal the addresses anew with the newest key.",
         "使用最新密钥重新加密发送地址。",
     ),
+    "help.notify.sandbox": (
+        "Run a Feishu bot on this machine that checks and refuses as the real one does.",
+        "在本机运行模拟飞书机器人，按真实规则校验与拒绝消息。",
+    ),
     "argument.notify.rule": (
         "The rule's id: see `muster notify rules`.",
         "规则 ID，见 `muster notify rules`。",
@@ -145,6 +149,28 @@ NOTIFY: Mapping[str, tuple[str, str]] = {
         "关于带有该标签的任务；多个须全部匹配。",
     ),
     "option.notify.ended": ("Those that ended within a week, too.", "包括一周内已结束的。"),
+    "option.notify.sandbox.port": (
+        "Its port on loopback; 0 takes a free one.",
+        "本机监听端口，0 表示自动选择。",
+    ),
+    "option.notify.sandbox.token": (
+        "The last part of its webhook; made by itself unless given.",
+        "Webhook 的最后一段，缺省自动生成。",
+    ),
+    "option.notify.sandbox.secret_file": (
+        "File with the signing key that it checks; without one it checks no signature.",
+        "签名密钥文件；未指定时不校验签名。",
+    ),
+    "option.notify.sandbox.keyword": (
+        "Refuse messages without one of these words; may be repeated.",
+        "消息须包含的关键词，可多次指定。",
+    ),
+    "option.notify.sandbox.mode": (
+        "How it answers: ok, a code such as 19021 or 11232, http_429, http_503, html, empty,"
+        " broken_json, legacy, redirect, slow, hang, reset, reset_after ...",
+        "应答方式：ok、错误码（如 19021、11232）、http_429、http_503、html、empty、broken_json、"
+        "legacy、redirect、slow、hang、reset、reset_after 等。",
+    ),
     "usage.notify.one": (
         "give --{what}-env or --{what}-file, not both",
         "--{what}-env 与 --{what}-file 只能二选一",
@@ -182,6 +208,17 @@ NOTIFY: Mapping[str, tuple[str, str]] = {
         "rule {rule}: not delivered; the receiver says {code} {text}",
         "规则 {rule}：未送达；接收方返回 {code} {text}",
     ),
+    "notify.sandbox.page": ("its cards: {origin}/", "查看卡片：{origin}/"),
+    "notify.sandbox.webhook": ("its webhook: {webhook}", "Webhook：{webhook}"),
+    "notify.sandbox.allow": (
+        "let the notifier call it: MUSTER_NOTIFIER_EXTRA_ADDRESSES={origin} muster up",
+        "允许通知服务访问：MUSTER_NOTIFIER_EXTRA_ADDRESSES={origin} muster up",
+    ),
+    "notify.sandbox.try": (
+        "set up bots: PUT {origin}/sandbox/bots/TOKEN; what they got: GET {origin}/received",
+        "设置机器人：PUT {origin}/sandbox/bots/TOKEN；查看消息：GET {origin}/received",
+    ),
+    "notify.sandbox.end": ("Ctrl-C ends it", "按 Ctrl-C 结束"),
     "notify.replayed": ("{count} dead letter(s) go out again", "{count} 条死信通知将重新发送"),
     "notify.rotated": ("{count} address(es) are sealed anew", "已重新加密 {count} 个发送地址"),
     "notify.silenced": ("silence {silence} holds until {end}", "静默 {silence} 生效至 {end}"),

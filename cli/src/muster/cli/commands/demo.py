@@ -63,6 +63,7 @@ async def _play(place: Place, *, keep: bool) -> Report:
             board.say("start", state=place.state)
             async with stage.set_up(keep=keep) as up:
                 board.say("up", gateway=up.gateway)
+                board.say("cards", page=stage.page)
                 return await _on_stage(stage, board, began)
 
 

@@ -8,6 +8,7 @@ import typer
 
 from muster.cli.commands import notify_ledger as ledger
 from muster.cli.commands import notify_rules as rules
+from muster.cli.commands import notify_sandbox as rehearsal
 from muster.cli.commands import notify_silences as silences
 from muster.cli.texts import say
 
@@ -28,6 +29,7 @@ VERBS: dict[str, Callable[..., None]] = {
     "unsilence": silences.unsilence,
     "health": ledger.health,
     "rotate": ledger.rotate,
+    "sandbox": rehearsal.sandbox,
 }
 """Name -> what it does, in the order of the help."""
 

@@ -30,13 +30,14 @@ KEPT_VARIABLES = ("MUSTER_LANG",)
 
 
 class Stage:
-    """bot: what the chat bot received. secret: what its messages are signed with."""
+    """bot: the chat bot. page: where its cards are shown. secret: signs its messages."""
 
     def __init__(self, place: Place) -> None:
         self.place = place
         self.folder = StateFolder(place.state)
         self.secret = secrets.token_hex(16)
         self._token = new_token()
+        self.page = ""
         self.bot = Receiver({self._token: Bot(self.secret, limited=True)}, clock=time.time)
 
     @property
@@ -55,6 +56,7 @@ class Stage:
             kept = False
             try:
                 async with serving(self.bot) as origin:
+                    self.page = f"{origin}/"
                     yield await self._start(origin)
                     kept = keep
             finally:
