@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import sqlite3
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -97,7 +98,7 @@ async def real(
         bot.arriving = notifier.sends
         await provision(connection)
         notifier.starts()
-        await asyncio.sleep(3)  # a rule that begins now tells nothing of the past
+        await _in_force(folder / "notifier" / "notifier.db")
         watching = asyncio.create_task(notifier.watch())
         began = time.monotonic()
         told = await _live(JetStreamLog(connection), jobs, life_of(triggers))
@@ -112,6 +113,19 @@ async def real(
             kills=notifier.kills,
             real_s=round(time.monotonic() - began, 1),
         )
+
+
+async def _in_force(path: Path) -> None:
+    """Wait until the rules hold: they tell nothing of what was before."""
+    async with asyncio.timeout(60):
+        while not (path.exists() and _rules(path)):
+            await asyncio.sleep(0.1)
+
+
+def _rules(path: Path) -> int:
+    with contextlib.suppress(sqlite3.OperationalError), closing(sqlite3.connect(path)) as reading:
+        return int(reading.execute("SELECT count(*) FROM notifier_rules").fetchone()[0])
+    return 0
 
 
 async def _all_told(bot: LimitedBot, wanted: int) -> Seen:
