@@ -11,8 +11,28 @@ from pathlib import Path
 import pytest
 import structlog
 
+from tests.support import leaks
+from tests.support.leaks import (
+    nothing_leaks,
+    nothing_leaks_at_the_end,
+    pytest_configure,
+    pytest_runtest_makereport,
+    pytest_sessionfinish,
+    pytest_sessionstart,
+    pytest_terminal_summary,
+)
 from tests.support.nats import KillableServer, NatsCluster, delete_streams
 from tests.support.postgres import MISSING, find_server, fresh_database
+
+__all__ = [
+    "nothing_leaks",
+    "nothing_leaks_at_the_end",
+    "pytest_configure",
+    "pytest_runtest_makereport",
+    "pytest_sessionfinish",
+    "pytest_sessionstart",
+    "pytest_terminal_summary",
+]
 
 
 @pytest.fixture(autouse=True)
@@ -84,3 +104,4 @@ def postgres_url(postgres_server: str | None) -> Iterator[str]:
         pytest.skip(MISSING)
     with fresh_database(postgres_server) as url:
         yield url
+        assert leaks.in_postgres(url) == [], "a secret was stored"

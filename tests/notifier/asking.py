@@ -15,9 +15,10 @@ from muster.domain.errors import Permanent
 from muster.notifier.sandbox import HOOK
 from muster.runtime.service import Service
 from tests.notifier.stage import ORIGIN
+from tests.support.leaks import KEY, TOKEN
 
 A = TypeVar("A", bound=BaseModel)
-WEBHOOK = f"{ORIGIN}{HOOK}t1"
+WEBHOOK = f"{ORIGIN}{HOOK}{TOKEN}"
 _NUMBERS = count(1)
 
 
@@ -52,7 +53,7 @@ def request(**values: Any) -> dict[str, Any]:
 
 def wanted(**values: Any) -> AddRule:
     """A rule that can be made."""
-    base = {"trigger": "job_queued", "webhook": WEBHOOK, "secret": "demo", "keywords": ["训练"]}
+    base = {"trigger": "job_queued", "webhook": WEBHOOK, "secret": KEY, "keywords": ["训练"]}
     return AddRule.model_validate(request(**{**base, **values}), strict=False)
 
 

@@ -40,10 +40,11 @@ from muster.notifier.settings import NotifierSettings
 from muster.runtime.database import Database, open_engine
 from muster.runtime.service import Loop, Runtime, Service
 from tests.notifier.lives import EVERY, START, Life
+from tests.support.leaks import KEY, TOKEN
 
 ORIGIN = "http://127.0.0.1:8099"
 BOOK = Rulebook(
-    EVERY, {"ops": Address(SecretStr(f"{ORIGIN}{HOOK}t1"), SecretStr("demo"), ("训练",))}
+    EVERY, {"ops": Address(SecretStr(f"{ORIGIN}{HOOK}{TOKEN}"), SecretStr(KEY), ("训练",))}
 )
 T = TypeVar("T")
 
@@ -129,7 +130,7 @@ class Stage:
     limited: bool = False
 
     def __post_init__(self) -> None:
-        self.bot = Receiver({"t1": "demo"}, clock=self.clock.monotonic)
+        self.bot = Receiver({TOKEN: KEY}, clock=self.clock.monotonic)
 
     async def starts(
         self,

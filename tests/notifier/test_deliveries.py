@@ -43,6 +43,7 @@ from tests.notifier.stage import (
     turn,
 )
 from tests.support.eventually import eventually
+from tests.support.leaks import TOKEN
 
 LEASE_S = 60.0
 QUEUED = queued().steps[-1]
@@ -273,7 +274,7 @@ TWO = Rulebook(
     ),
     {
         "dead": Address(SecretStr(f"{ORIGIN}{HOOK}dead")),
-        "good": Address(SecretStr(f"{ORIGIN}{HOOK}t1")),
+        "good": Address(SecretStr(f"{ORIGIN}{HOOK}{TOKEN}")),
     },
 )
 
@@ -326,7 +327,7 @@ async def test_an_address_that_hangs_delays_no_other(stage: Stage) -> None:
 @pytest.mark.case("NTF-12")
 async def test_an_address_that_fails_delays_no_other(stage: Stage) -> None:
     service = await stage.starts(TWO)
-    stage.bot.bots = {"t1": Bot()}
+    stage.bot.bots = {TOKEN: Bot()}
     for number in range(5):
         await hear(service, *queued(job=f"k{number}").steps[-1])
         await turn(senders(service))

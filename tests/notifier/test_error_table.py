@@ -26,10 +26,11 @@ from muster.runtime.service import Service
 from tests.notifier.lives import EVERY, queued
 from tests.notifier.stage import ORIGIN, Stage, hear, look, loop, turn
 from tests.notifier.wire import OK, Reply, Wire, code
+from tests.support.leaks import KEY, TOKEN
 
-URL = SecretStr(f"{ORIGIN}{HOOK}t1")
-PLAIN = Rulebook(EVERY, {"ops": Address(URL, SecretStr("demo"))})
-KEYED = Rulebook(EVERY, {"ops": Address(URL, SecretStr("demo"), ("训练",))})
+URL = SecretStr(f"{ORIGIN}{HOOK}{TOKEN}")
+PLAIN = Rulebook(EVERY, {"ops": Address(URL, SecretStr(KEY))})
+KEYED = Rulebook(EVERY, {"ops": Address(URL, SecretStr(KEY), ("训练",))})
 CARD, TEXT = "interactive", "text"
 PROBE_S = 600.0
 UNKNOWN_S = 30.0
@@ -224,7 +225,7 @@ async def test_the_second_signature_is_made_with_the_clock_of_the_reply(line: Li
     assert await line.tells(told) == "delivered"
     first, second = (int(body["timestamp"]) for body in line.wire.sent)
     assert second - first == 7200
-    assert line.wire.sent[1]["sign"] == sign(second, "demo")
+    assert line.wire.sent[1]["sign"] == sign(second, KEY)
 
 
 KEYWORD = code(19024, "Key Words Not Found")

@@ -18,6 +18,7 @@ from muster.notifier.rulebook import Rulebook
 from muster.notifier.sandbox import HOOK
 from tests.notifier.lives import queued, rule
 from tests.notifier.stage import BOOK, ORIGIN, Scripted, Stage, hear, live, senders, turn
+from tests.support.leaks import TOKEN
 
 
 @pytest.fixture
@@ -123,7 +124,7 @@ async def test_nothing_secret_is_written_anywhere(
     caplog.set_level("DEBUG")
     stage = Stage(tmp_path, f"sqlite:///{tmp_path / 'n.db'}")
     service = await stage.starts()
-    stage.bot.refuse_next.append((19001, f"bad {ORIGIN}{HOOK}t1"))
+    stage.bot.refuse_next.append((19001, f"bad {ORIGIN}{HOOK}{TOKEN}"))
     life = queued().runs()
     await hear(service, *life.steps[1])
     waiting = (tmp_path / "n.db-wal").read_bytes()

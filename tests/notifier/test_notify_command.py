@@ -24,9 +24,11 @@ from muster.runtime.host import Host
 from muster.runtime.service import Runtime, Service
 from muster.runtime.settings import HostSettings
 from tests.notifier.test_on_nats import live
+from tests.support import leaks
 from tests.support.eventually import eventually
+from tests.support.leaks import KEY, TOKEN
 
-SECRET = "demo"
+SECRET = KEY
 
 
 @dataclass
@@ -57,6 +59,7 @@ class Place:
         )
         out, _ = await process.communicate(typed.get("stdin", "").encode())
         self.said.append(out.decode())
+        leaks.heard(self.said[-1])
         assert process.returncode == code, self.said[-1]
         return self.said[-1]
 
@@ -66,7 +69,7 @@ class Place:
 
 @pytest.fixture
 async def place(clean_nats_url: str, tmp_path: Path) -> AsyncIterator[Place]:
-    token = new_token()
+    token = f"{TOKEN}{new_token()}"
     bot = Receiver({token: SECRET}, clock=time.time)
     async with serving(bot) as origin, AsyncExitStack() as stack:
         settings = NotifierSettings(extra_addresses=(origin,), grouped=False)
@@ -83,9 +86,9 @@ async def place(clean_nats_url: str, tmp_path: Path) -> AsyncIterator[Place]:
 
 
 async def test_a_rule_from_its_making_to_its_end(place: Place) -> None:
-    (place.folder / "sign").write_text(f"{SECRET}\n")
+    (place.folder / "given-secret").write_text(f"{SECRET}\n")
     options = ("--everyone", "--webhook-env", "OPS_HOOK", "--id", "mine", "--language", "en")
-    secret = ("--secret-file", str(place.folder / "sign"))
+    secret = ("--secret-file", str(place.folder / "given-secret"))
     assert "mine is in force" in await place.notify("add", "job_succeeded", *options, *secret)
     assert "delivered" in await place.notify("test", "mine")
     assert "已送达" in await place.notify("test", "mine", "--lang", "zh")

@@ -33,6 +33,7 @@ from muster.runtime.service import Runtime, Service
 from muster.runtime.settings import HostSettings
 from tests.notifier.lives import submitted
 from tests.support.eventually import eventually
+from tests.support.leaks import KEY, TOKEN
 
 LIFE: tuple[f.Fact, ...] = (
     f.Admitted(),
@@ -123,8 +124,8 @@ def settings(
         nobody = f"http://{LOOPBACK}:{free_port()}"
         monkeypatch.setenv("OPS_HOOK", f"{origin}{HOOK}{token}")
         monkeypatch.setenv("AWAY_HOOK", f"{nobody}{HOOK}t2")
-        (tmp_path / "sign").write_text("demo\n", encoding="utf-8")
-        (tmp_path / "rules.yaml").write_text(RULES % (tmp_path / "sign"), encoding="utf-8")
+        (tmp_path / "given-secret").write_text(f"{KEY}\n", encoding="utf-8")
+        (tmp_path / "rules.yaml").write_text(RULES % (tmp_path / "given-secret"), encoding="utf-8")
         return NotifierSettings(
             rules_file=tmp_path / "rules.yaml",
             extra_addresses=(origin, nobody),
@@ -141,8 +142,8 @@ async def test_a_job_is_told_card_by_card(
     database: str | None,
     settings: Callable[[str, str], NotifierSettings],
 ) -> None:
-    token = new_token()
-    bot = Receiver({token: "demo"}, clock=time.time)
+    token = f"{TOKEN}{new_token()}"
+    bot = Receiver({token: KEY}, clock=time.time)
     bot.refuse_next.append((11232, "frequency limited"))
     async with (
         serving(bot) as origin,
@@ -161,8 +162,8 @@ async def test_a_bot_that_is_away_holds_no_message_and_delays_no_other(
     database: str | None,
     settings: Callable[[str, str], NotifierSettings],
 ) -> None:
-    token = new_token()
-    bot = Receiver({token: "demo"}, clock=time.time)
+    token = f"{TOKEN}{new_token()}"
+    bot = Receiver({token: KEY}, clock=time.time)
     jobs = [f"j{number}" for number in range(3 * topology.NOTIFIER_JOBS.in_flight)]
     async with (
         serving(bot) as origin,

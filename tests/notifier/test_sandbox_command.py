@@ -23,7 +23,7 @@ TEXT = {"msg_type": "text", "content": {"text": "训练 hello"}}
 @contextmanager
 def sandbox(*arguments: str) -> Iterator[dict[str, str]]:
     """The command while the block runs; yields what it says of itself."""
-    command = [sys.executable, "-m", "muster.cli", "--json", "notify", "sandbox", *arguments]
+    command = [sys.executable, "-m", "muster.cli", "notify", "sandbox", "--json", *arguments]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, env=os.environ | {"LANG": "C"})
     try:
         assert process.stdout is not None
