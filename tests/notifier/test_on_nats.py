@@ -130,6 +130,7 @@ def settings(
             rules_file=tmp_path / "rules.yaml",
             extra_addresses=(origin, nobody),
             group_wait_s=0.5,
+            group_interval_s=1.0,
             quiet_half_hours=False,
         )
 
