@@ -67,11 +67,11 @@ class Busy:
     until: float
     asked: list[float] = field(default_factory=list)
 
-    def take(self, token: str, body: bytes) -> tuple[int, str]:
+    def take(self, token: str, body: bytes, peer: str = "") -> tuple[int, str]:
         if token == "slow" and self.stage.clock.monotonic() < self.until:
             self.asked.append(self.stage.clock.monotonic())
             return 11232, "frequency limited"
-        return type(self.stage.bot).take(self.stage.bot, token, body)
+        return type(self.stage.bot).take(self.stage.bot, token, body, peer)
 
 
 @pytest.mark.case("NTF-04")
