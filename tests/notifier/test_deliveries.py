@@ -267,6 +267,32 @@ async def test_what_cannot_be_worded_is_a_dead_letter_and_holds_up_nobody(
     assert [state for _, state, _ in await stage.rows()] == ["dead", "delivered"]
 
 
+@dataclass
+class Breaks(Scripted):
+    """A channel that raises what it should have said, and names where it was sending to."""
+
+    async def send(
+        self, address: Address | None, message: Message, at: datetime, form: Form
+    ) -> Delivery:
+        await super().send(address, message, at, form)
+        raise OverflowError("http://secret.example/token")
+
+
+async def test_a_channel_that_breaks_holds_up_nobody_and_tells_nothing(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    broken = Breaks()
+    service = await stage.starts(channels={"feishu": broken})
+    for number in range(2):
+        await hear(service, *queued(job=f"j{number}").steps[-1])
+    await look(service)
+    stage.clock.moves(90)
+    await look(service)
+    assert len(broken.sent) == 2
+    assert [state for _, state, _ in await stage.rows()] == ["unknown", "unknown"]
+    assert "secret.example" not in caplog.text
+
+
 TWO = Rulebook(
     (
         rule(Trigger.JOB_QUEUED, prefix="a", address="dead"),

@@ -175,9 +175,21 @@ class Deliveries:
             keywords=bool(address and address.keywords),
             ahead=claim.lease.ahead,
         )
-        channel = self.channels[claim.lane.channel]
-        delivery = await channel.send(address, built, at, claim.form)
+        delivery = await self._request(claim, address, built, at)
         return Tried(claim, decide(delivery, attempt), delivery)
+
+    async def _request(
+        self, claim: Claim, address: Address | None, built: Message, at: datetime
+    ) -> Delivery:
+        """Send one request; a channel that breaks has told nobody what it knows.
+
+        What it raised may hold the address, so only its kind is written down.
+        """
+        try:
+            return await self.channels[claim.lane.channel].send(address, built, at, claim.form)
+        except Exception as error:  # noqa: BLE001 - it would hold up its address for a day
+            _log.error("channel broke", channel=claim.lane.channel, why=type(error).__name__)
+            return Delivery(Fault.NO_REPLY, "broke", type(error).__name__)
 
     async def _settle(self, lane: Lane) -> None:
         """Write down what became of the lane's last attempt, if that is still to do.
