@@ -341,6 +341,28 @@ async def test_what_became_of_notices_and_a_dead_letter_goes_out_again(
     assert codes(await ask(service, n.Replay(**request()), n.Done)) == [("E_REPLAY", "$")]
 
 
+async def test_a_dead_letter_of_a_rule_that_is_gone_stays_dead(
+    stage: Stage, service: Service
+) -> None:
+    await add(service, id="mine")
+    stage.bot.refuse_next.append((19002, "param invalid"))
+    await live(service, queued())
+    await ask(service, n.PauseRule(**request(rule="mine")), n.Done)
+    assert (await ask(service, n.Replay(**request(rule="mine")), n.Done)).count == 0
+    await turn(senders(service))
+    assert stage.titles == []
+
+
+async def test_a_webhook_that_is_named_again_keeps_its_secret_and_keywords(
+    stage: Stage, service: Service
+) -> None:
+    await add(service, id="mine")
+    made = await add(service, id="other", trigger="job_failed", secret=None, keywords=[])
+    assert made.violations == ()
+    await live(service, queued())
+    assert stage.titles == ["排队中"]
+
+
 async def test_a_silence_keeps_quiet_and_is_counted(stage: Stage, service: Service) -> None:
     await add(service, id="mine")
     end = stage.clock.now() + timedelta(hours=1)

@@ -76,7 +76,11 @@ class Addresses:
 def put_address(
     conn: Connection, tenant: str, channel: str, address: Address, owner: str, vault: Sealer
 ) -> str:
-    """Keep an address, or what is new of one that is known; returns its name."""
+    """Keep an address, or what is new of one that is known; returns its name.
+
+    Who names a known webhook without its secret or keywords leaves them as they are: others tell
+    through it, too.
+    """
     name = f"{tenant}/{channel}/{address.label}"
     secret = address.secret.get_secret_value() if address.secret else ""
     values = {
@@ -90,7 +94,13 @@ def put_address(
         "owner": owner,
     }
     statement = insert_into(conn, addresses).values(name=name, **values)
-    conn.execute(statement.on_conflict_do_update(index_elements=["name"], set_=values))
+    left = {
+        name
+        for name, given in (("sealed_secret", secret), ("keywords", address.keywords))
+        if not given
+    }
+    told = {name: value for name, value in values.items() if name not in left}
+    conn.execute(statement.on_conflict_do_update(index_elements=["name"], set_=told))
     return name
 
 

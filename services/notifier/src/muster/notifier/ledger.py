@@ -105,11 +105,11 @@ def follow_rules(conn: Connection, now: datetime, rule: str | None = None) -> li
     Its rule is gone, off or another one. rule: only those of this one.
     """
     of_rule = sa.true() if rule is None else rows.c.rule == rule
-    mine = sa.and_(rules.c.id == rows.c.rule, rules.c.enabled, ~rules.c.removed)
+    mine = _of_rule_in_force()
     conn.execute(
         sa.update(rows)
         .where(_PENDING, of_rule, mine, sa.tuple_(*_way(rows)) != sa.tuple_(*_way(rules)))
-        .values({name: rules.c[name] for name in _WAY})
+        .values(_way_of_rule())
     )
     told = sa.exists().where(mine, rules.c.since <= rows.c.happened_at)
     return _end(conn, DeliveryState.WITHDRAWN, now, of_rule, ~told)
@@ -222,7 +222,10 @@ def replay(
     rule: str | None = None,
     notice: str | None = None,
 ) -> Replayed:
-    """Let dead letters that are still news go out once more."""
+    """Let dead letters that are still news go out once more, to where their rules now say.
+
+    One whose rule is out of force, or began later, stays what it is.
+    """
     dead = rows.c.state == DeliveryState.DEAD.value
     wanted = {"tenant": tenant, "rule": rule, "notice": notice}
     chosen = [rows.c[name] == value for name, value in wanted.items() if value is not None]
@@ -236,11 +239,14 @@ def replay(
         "set_aside": False,
         "in_doubt": False,
         "stored_at": now,
+        "code": "",
     }
+    told = sa.and_(_of_rule_in_force(), rules.c.since <= rows.c.happened_at)
     statement = sa.update(rows).where(
-        dead, rows.c.expires_at > now, rows.c.facts.is_not(None), *chosen
+        dead, told, rows.c.expires_at > now, rows.c.facts.is_not(None), *chosen
     )
-    again = list(conn.execute(statement.values(fresh).returning(rows.c.channel, rows.c.lane)))
+    statement = statement.values({**fresh, **_way_of_rule()})
+    again = list(conn.execute(statement.returning(rows.c.channel, rows.c.lane)))
     return Replayed(frozenset(Lane(*row) for row in again), len(again))
 
 
@@ -387,6 +393,14 @@ _WAY = ("channel", "address", "lane", "language")
 
 def _way(table: sa.Table) -> tuple[sa.Column[Any], ...]:
     return tuple(table.c[name] for name in _WAY)
+
+
+def _way_of_rule() -> dict[str, sa.Column[Any]]:
+    return {name: rules.c[name] for name in _WAY}
+
+
+def _of_rule_in_force() -> sa.ColumnElement[bool]:
+    return sa.and_(rules.c.id == rows.c.rule, rules.c.enabled, ~rules.c.removed)
 
 
 def _any_of(keys: Sequence[Key]) -> sa.ColumnElement[bool]:
