@@ -54,7 +54,15 @@ def test_what_is_saved_up_is_bounded_and_the_rest_comes_at_ninety_a_minute() -> 
 def test_a_clock_that_was_put_back_closes_nothing_for_longer_than_a_token_takes() -> None:
     budget = answered(spent(Budget(), CHAT_BOT, NOW), CHAT_BOT, NOW)
     earlier = NOW - timedelta(hours=1)
-    assert opens_at(budget, CHAT_BOT, earlier) <= earlier + timedelta(seconds=1)
+    opens = opens_at(budget, CHAT_BOT, earlier)
+    assert opens <= earlier + timedelta(seconds=1)
+    assert opens_at(budget, CHAT_BOT, opens) == opens
+
+
+def test_a_replica_whose_clock_is_a_little_behind_brings_no_tokens() -> None:
+    budget = answered(spent(Budget(), CHAT_BOT, NOW), CHAT_BOT, NOW)
+    assert opens_at(budget, CHAT_BOT, after(-60)) > after(-60)
+    assert opens_at(budget, CHAT_BOT, after(-61)) == after(-61)
 
 
 @given(

@@ -46,6 +46,8 @@ class Level:
 
 
 UNTOUCHED = Level()
+_SKEW = 60.0
+"""Seconds that the clocks of replicas may differ by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,10 @@ def answered(budget: Budget, limits: Limits | None, now: datetime) -> Budget:
 def _tokens(level: Level, bucket: Bucket, now: datetime) -> float:
     if level.at is None:
         return bucket.capacity
-    passed = max(0.0, (now - level.at).total_seconds())  # a clock that was put back brings nothing
+    passed = (now - level.at).total_seconds()
+    if passed < -_SKEW:
+        return bucket.capacity  # the clock was put back: what was drawn then is long ago
+    passed = max(0.0, passed)  # another replica's clock is a little ahead: that brings nothing
     return min(bucket.capacity, level.tokens + passed * bucket.rate)
 
 
