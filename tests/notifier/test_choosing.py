@@ -168,7 +168,7 @@ def test_a_flood_is_told_in_digests_of_everything_and_urgent_jobs_first() -> Non
 )
 def test_what_is_not_urgent_keeps_off_the_rush(minute: int, second: int, free: bool) -> None:
     now = NOW.replace(minute=minute, second=second)
-    quiet = row(0, stored_at=now - timedelta(seconds=9), at=now)
+    quiet = row(0, stored_at=now - timedelta(seconds=50), at=now)
     urgent = row(0, T.JOB_ABNORMAL, stored_at=now - timedelta(seconds=9), at=now)
     found = choose([quiet], LANE, now, PACE)
     assert isinstance(found, Parcel) is free

@@ -153,6 +153,16 @@ def test_the_rush_at_full_and_half_hours_is_avoided(
     chosen([row()], pace=replace(GROUPED, quiet=False), now=now)
 
 
+def test_what_a_rush_held_up_keeps_its_distance_once_the_rush_is_over() -> None:
+    held = row()
+    until = waits([held], now=FULL)
+    assert until is not None
+    before, at_last = until - timedelta(seconds=1), until
+    assert before > FULL + timedelta(seconds=20)
+    assert waits([replace(held, stored_at=FULL)], now=before) == until
+    chosen([replace(held, stored_at=FULL)], now=at_last)
+
+
 def test_the_same_news_makes_the_same_message() -> None:
     assert chosen(rows(9)).id == chosen(list(reversed(rows(9)))).id
     assert chosen(rows(9)).id != chosen(rows(8)).id

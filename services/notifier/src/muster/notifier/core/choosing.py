@@ -228,8 +228,8 @@ def _fresh(queues: _Queues, lane: LaneState, now: datetime, pace: Pace) -> Parce
         return _mixed(free, pace)
     groups = _groups(free)
     times = {group: _ready_at(group, rows, lane, pace) for group, rows in groups.items()}
-    kept = _after_rush(lane, now) if pace.quiet else now
-    times = {group: at if group.trigger in URGENT else max(at, kept) for group, at in times.items()}
+    if pace.quiet:
+        times = {g: at if g.trigger in URGENT else _calm(lane, at, now) for g, at in times.items()}
     ready = [group for group, at in times.items() if at <= now]
     if not ready:
         return Wait(min(times.values()))
@@ -306,6 +306,11 @@ def _any_urgent(rows: _Queue) -> bool:
 def _parcel(rows: Iterable[Waiting], name: str = "") -> Parcel:
     told = tuple(sorted(rows, key=lambda row: (row.order, row.key)))
     return Parcel(name or notice_id(*(row.key for row in told)), told)
+
+
+def _calm(lane: LaneState, ready: datetime, now: datetime) -> datetime:
+    """Return when what is ready then may go; what became so in a rush keeps its own distance."""
+    return max(_after_rush(lane, ready), _after_rush(lane, now))
 
 
 def _after_rush(lane: LaneState, now: datetime) -> datetime:
