@@ -96,6 +96,13 @@ def test_a_probe_that_fails_costs_nobody_their_notice(fault: Fault) -> None:
     assert not verdict.set_aside
 
 
+def test_a_wait_that_the_receiver_asks_for_holds_for_all_even_once_one_is_set_aside() -> None:
+    attempt = Attempt("n-1", PATIENCE, urgent=True, at=datetime(2025, 3, 1, tzinfo=UTC))
+    verdict = decide(Delivery(F.RATE, "http_429", retry_after=40), attempt)
+    assert verdict.set_aside
+    assert verdict.lane.pause == 40
+
+
 def test_what_was_told_closes_the_circuit_and_ends_the_row_of_failures() -> None:
     verdict = told(F.NONE, probe=True, failures=9)
     assert verdict.lane.closes

@@ -208,7 +208,7 @@ def _later(delivery: Delivery, attempt: Attempt) -> Verdict:
     hint = min(delivery.retry_after or 0.0, _LONGEST_HINT)
     wait = max(hint, backoff(attempt.parcel, attempt.number))
     aside = attempt.number >= PATIENCE
-    lane = LaneVerdict(pause=0.0 if aside else wait, failures=attempt.failures + 1)
+    lane = LaneVerdict(pause=hint if aside else wait, failures=attempt.failures + 1)
     if delivery.fault is Fault.UNREADABLE:
         lane, wait, aside = LaneVerdict(failures=attempt.failures), _LONGEST_WAIT, True
     verdict = Verdict(DeliveryState.PENDING, wait, attempt.form, set_aside=aside, lane=lane)
