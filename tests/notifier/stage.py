@@ -115,6 +115,17 @@ class Scripted:
 
 
 @dataclass
+class Breaks(Scripted):
+    """A channel that raises what it should have said, and names where it was sending to."""
+
+    async def send(
+        self, address: Address | None, message: Message, at: datetime, form: Form
+    ) -> Delivery:
+        await super().send(address, message, at, form)
+        raise OverflowError("http://secret.example/token")
+
+
+@dataclass
 class Stage:
     """See the module. url: of the database that the replicas share.
 

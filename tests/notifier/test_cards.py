@@ -160,6 +160,15 @@ def test_keywords_of_the_bot_are_in_card_and_text() -> None:
     assert "训练,GPU" in made.text
 
 
+@pytest.mark.parametrize("word", ["[训练]", "*GPU*", "~ops~", "`x`", "a://b"])
+def test_a_keyword_stays_as_the_bot_looks_for_it(word: str) -> None:
+    assert word in built(notice(), UTC, keywords=(word,)).text
+
+
+def test_a_keyword_mentions_nobody() -> None:
+    assert "<at" not in built(notice(), UTC, keywords=('<at user_id="all">',)).text
+
+
 def test_many_nodes_are_counted_instead_of_listed() -> None:
     text = built(notice(nodes=tuple(f"node-{i}" for i in range(500))), UTC).text
     assert "node-5 等，另有 494 个" in text

@@ -33,6 +33,7 @@ from muster.runtime.service import Service
 from tests.notifier.lives import queued, rule
 from tests.notifier.stage import (
     ORIGIN,
+    Breaks,
     Scripted,
     Stage,
     hear,
@@ -265,17 +266,6 @@ async def test_what_cannot_be_worded_is_a_dead_letter_and_holds_up_nobody(
         await hear(service, *queued(job=f"j{number}").steps[-1])
     await look(service)
     assert [state for _, state, _ in await stage.rows()] == ["dead", "delivered"]
-
-
-@dataclass
-class Breaks(Scripted):
-    """A channel that raises what it should have said, and names where it was sending to."""
-
-    async def send(
-        self, address: Address | None, message: Message, at: datetime, form: Form
-    ) -> Delivery:
-        await super().send(address, message, at, form)
-        raise OverflowError("http://secret.example/token")
 
 
 async def test_a_channel_that_breaks_holds_up_nobody_and_tells_nothing(

@@ -20,7 +20,7 @@ from muster.notifier.rulebook import Rulebook
 from muster.runtime.service import Service
 from tests.notifier.asking import WEBHOOK, Locked, add, ask, request, rules_of, wanted
 from tests.notifier.lives import START, queued
-from tests.notifier.stage import BOOK, Scripted, Stage, hear, live, look, senders, turn
+from tests.notifier.stage import BOOK, Breaks, Scripted, Stage, hear, live, look, senders, turn
 from tests.support.leaks import TOKEN
 
 
@@ -95,6 +95,10 @@ REFUSED: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
     ),
     "no trigger": ({"trigger": None}, [("E_RULE_TRIGGER", "$.trigger")]),
     "an unknown trigger": ({"trigger": "job_lost"}, [("E_RULE_TRIGGER", "$.trigger")]),
+    "an unknown trigger of machines": (
+        {"trigger": "node_lost", "scope": "cluster"},
+        [("E_RULE_TRIGGER", "$.trigger")],
+    ),
     "http": (
         {"webhook": "http://open.feishu.cn/open-apis/bot/v2/hook/x"},
         [("E_WEBHOOK", "$.webhook")],
@@ -258,6 +262,17 @@ async def test_a_paused_rule_tells_nothing_until_it_is_resumed(
     assert resumed.rule.since == stage.clock.now()
     await live(service, queued(job="b"))
     assert stage.titles == ["排队中"]
+
+
+async def test_a_test_over_a_channel_that_breaks_is_told_and_frees_the_address(
+    stage: Stage,
+) -> None:
+    service = await stage.starts(Rulebook(), {"feishu": Breaks()}, vault=Locked())
+    await add(service, id="mine")
+    for _ in range(2):
+        told = await ask(service, n.TestRule(rule="mine"), n.Tested)
+        assert (told.delivered, told.code) == (False, "broke")
+        assert "operator" in told.remedy
 
 
 async def test_a_test_says_what_the_receiver_says(stage: Stage, service: Service) -> None:

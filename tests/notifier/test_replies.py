@@ -76,7 +76,15 @@ def test_headers() -> None:
     assert reply.server_time == datetime(2025, 3, 1, 8, tzinfo=UTC)
 
 
-@pytest.mark.parametrize("headers", [{"retry-after": "soon", "date": "today"}, {"date": ""}])
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"retry-after": "soon", "date": "today"},
+        {"date": ""},
+        {"date": "Sat, 01 Mar 99999999999999999999 08:00:00 GMT"},
+        {"date": "Sat, 01 Mar 2025 08:00:00 +99999999999999"},
+    ],
+)
 def test_headers_that_make_no_sense_are_ignored(headers: dict[str, str]) -> None:
     reply = read(503, headers, b"")
     assert (reply.retry_after, reply.server_time) == (None, None)

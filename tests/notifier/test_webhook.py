@@ -54,6 +54,12 @@ def test_the_published_vectors(
     assert signature(secret, message, timestamp, body + b" ") != expected
 
 
+@pytest.mark.parametrize("secret", ["whsec_训练", "whsec_!", "whsec_abc", "训练"])
+def test_a_secret_that_is_no_base64_is_taken_as_it_is(secret: str) -> None:
+    assert signature(secret, "m", 1, b"") == signature(f" {secret} ", "m", 1, b"")
+    assert signature(secret, "m", 1, b"") != signature(f"{secret}x", "m", 1, b"")
+
+
 class Hook:
     """Answers every request alike, and keeps them."""
 

@@ -45,7 +45,7 @@ class Addresses:
     vault: Sealer | None = None
     _asked: dict[str, Address] = field(default_factory=dict)
 
-    def find(self, label: str, name: str) -> Address | None:
+    def find(self, name: str) -> Address | None:
         """Return the address of a name; None if nobody knows it."""
         return self._asked.get(name) or self.of_file.get(name)
 
@@ -94,12 +94,8 @@ def put_address(
         "owner": owner,
     }
     statement = insert_into(conn, addresses).values(name=name, **values)
-    left = {
-        name
-        for name, given in (("sealed_secret", secret), ("keywords", address.keywords))
-        if not given
-    }
-    told = {name: value for name, value in values.items() if name not in left}
+    given = {"sealed_secret": bool(secret), "keywords": bool(address.keywords)}
+    told = {column: value for column, value in values.items() if given.get(column, True)}
     conn.execute(statement.on_conflict_do_update(index_elements=["name"], set_=told))
     return name
 

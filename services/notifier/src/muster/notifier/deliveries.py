@@ -18,6 +18,7 @@ import structlog
 
 from muster.notifier import ledger, metrics, silencing
 from muster.notifier.channels.port import Address, Channel
+from muster.notifier.channels.requests import request
 from muster.notifier.core.choosing import AS_USUAL, Pace
 from muster.notifier.core.delivery import (
     Attempt,
@@ -63,7 +64,7 @@ class Deliveries:
     database: Database
     clock: Clock
     channels: Mapping[str, Channel]
-    addresses: Callable[[str, str], Address | None]
+    addresses: Callable[[str], Address | None]
     build: Callable[[Claim, Address | None], Message]
     lease: timedelta
     kept: timedelta
@@ -155,7 +156,7 @@ class Deliveries:
 
     async def _try(self, claim: Claim) -> Tried:
         """Send it: one request. The receiver judges a signature by its own clock."""
-        address = self.addresses(claim.lane.key, claim.notices[0].address)
+        address = self.addresses(claim.notices[0].address)
         try:
             built = self.build(claim, address)
         except Exception as error:  # noqa: BLE001 - it would hold up its address for a day
@@ -175,21 +176,9 @@ class Deliveries:
             keywords=bool(address and address.keywords),
             ahead=claim.lease.ahead,
         )
-        delivery = await self._request(claim, address, built, at)
+        channel = self.channels[claim.lane.channel]
+        delivery = await request(channel, address, built, at, claim.form)
         return Tried(claim, decide(delivery, attempt), delivery)
-
-    async def _request(
-        self, claim: Claim, address: Address | None, built: Message, at: datetime
-    ) -> Delivery:
-        """Send one request; a channel that breaks has told nobody what it knows.
-
-        What it raised may hold the address, so only its kind is written down.
-        """
-        try:
-            return await self.channels[claim.lane.channel].send(address, built, at, claim.form)
-        except Exception as error:  # noqa: BLE001 - it would hold up its address for a day
-            _log.error("channel broke", channel=claim.lane.channel, why=type(error).__name__)
-            return Delivery(Fault.NO_REPLY, "broke", type(error).__name__)
 
     async def _settle(self, lane: Lane) -> None:
         """Write down what became of the lane's last attempt, if that is still to do.

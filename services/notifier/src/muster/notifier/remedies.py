@@ -49,6 +49,11 @@ _REMEDIES: dict[str, tuple[str, str]] = {
         "the address takes too long to answer; the message may have arrived",
         "该地址响应超时；消息可能已送达",
     ),
+    "broke": (
+        "the channel broke at this message or its reply: give the operator the time and the word"
+        " beside the code",
+        "通道在处理该消息或回复时出错：请将时间与错误码旁的提示告知管理员",
+    ),
 }
 _OTHER = (
     "look the code up with the receiver; `muster notify deliveries` shows every attempt",

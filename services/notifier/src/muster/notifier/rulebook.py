@@ -92,7 +92,8 @@ class RuleReader:
             enabled=find.flag(entry.get("enabled", True), f"{path}.enabled"),
         )
         of_the_fleet = rule.scope.kind in SCOPES_OF_THE_FLEET
-        if entry.get("scope") and of_the_fleet is not (rule.trigger in OF_THE_FLEET):
+        both = entry.get("scope") and entry.get("trigger") == rule.trigger.value
+        if both and of_the_fleet is not (rule.trigger in OF_THE_FLEET):
             find.add("E_RULE_SCOPE", f"{path}.scope", trigger=rule.trigger.value)
         return rule
 

@@ -18,6 +18,7 @@ from muster.domain.errors import Temporary
 from muster.notifier import lanes
 from muster.notifier.addresses import Addresses
 from muster.notifier.channels.port import Address, Channel
+from muster.notifier.channels.requests import request
 from muster.notifier.core.delivery import (
     Attempt,
     Delivery,
@@ -67,10 +68,10 @@ class Trying:
     async def test(self, rule: Rule, number: str) -> Tested:
         """Send one message. Raises Temporary while somebody else sends there, or limits say so."""
         held = await self.database.run(partial(self._take, lane=Lane(rule.channel, rule.label)))
-        address = self.addresses.find(rule.label, rule.address)
+        address = self.addresses.find(rule.address)
         at = self.clock.on_server(self.clock.now()) + timedelta(seconds=held.ahead)
         message = _marked(self.build(_notice(rule, number, self.clock.now()), address), rule)
-        delivery = await self.channels[rule.channel].send(address, message, at, Form.CARD)
+        delivery = await request(self.channels[rule.channel], address, message, at, Form.CARD)
         verdict = decide(delivery, _attempt(held, number, at, address))
         work = partial(self._report, held=held, verdict=verdict, delivery=delivery)
         await self.database.run(work)

@@ -85,6 +85,6 @@ def moment(value: str | None) -> datetime | None:
         return None
     try:
         moment = parsedate_to_datetime(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return moment if moment.tzinfo is not None else None

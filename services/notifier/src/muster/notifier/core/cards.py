@@ -29,7 +29,7 @@ def message(notices: Sequence[Notice], look: Look, parcel: str) -> Message:
     transitions = {(notice.tenant, notice.subject, notice.transition) for notice in notices}
     first = notices[0]
     words = words_of(first, look) if len(transitions) == 1 else words_of_many(notices, look)
-    words = replace(words, footer=_footer(notices, look, parcel))
+    words = replace(words, footer=_footer(notices, look, parcel), keywords=_keywords(look))
     return Message(
         id=parcel, card=_card(words), text=_text(words), document=_document(notices, parcel)
     )
@@ -48,9 +48,12 @@ def _footer(notices: Sequence[Notice], look: Look, parcel: str) -> tuple[str, ..
             f"{say('label.at', language)} {moment(notices[-1].at, look.zone)}",
         )
     )
-    again = (say("repeat", language),) if look.repeat else ()
+    return (identity, *((say("repeat", language),) if look.repeat else ()))
+
+
+def _keywords(look: Look) -> str:
     words = ",".join(clean(word, _KEYWORD) for word in look.keywords)
-    return (identity, *again, *((f"[Keywords] {words}",) if words else ()))
+    return f"[Keywords] {words}" if words else ""
 
 
 def _plain(content: str, size: str = "normal", colour: str = "default") -> JsonObject:
@@ -107,7 +110,7 @@ def _card(words: Words) -> JsonObject:
         *(_row(row) for row in rows),
         *([_buttons(words.links)] if words.links else []),
         {"tag": "hr"},
-        *(_plain(line, "notation", "grey") for line in words.footer),
+        *(_plain(line, "notation", "grey") for line in (*words.footer, words.keywords) if line),
     ]
     return {
         "schema": "2.0",
@@ -134,7 +137,10 @@ def _header(words: Words) -> JsonObject:
 def _text(words: Words) -> str:
     numbers = [f"{label}: {value}" for label, value in words.numbers]
     told = [words.title, words.subtitle, words.what, words.next, *words.lines, *numbers]
-    return "\n".join(defuse(line) for line in (*told, *words.footer) if line)
+    lines = [defuse(line) for line in (*told, *words.footer) if line]
+    # a bot looks for its keyword letter by letter; what could mention somebody stays inert
+    kept = words.keywords if "<" not in words.keywords else defuse(words.keywords)
+    return "\n".join((*lines, kept) if kept else lines)
 
 
 def _document(notices: Sequence[Notice], parcel: str) -> JsonObject:

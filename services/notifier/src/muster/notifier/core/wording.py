@@ -61,7 +61,10 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """A message in words. lines: evidence, or the jobs of a digest. links: (label, URL)."""
+    """A message in words. lines: evidence, or the jobs of a digest. links: (label, URL).
+
+    keywords: the line that a bot with a keyword check looks for; "" = it needs none.
+    """
 
     state: str
     colour: str
@@ -73,6 +76,7 @@ class Words:
     numbers: tuple[tuple[str, str], ...] = ()
     links: tuple[tuple[str, str], ...] = ()
     footer: tuple[str, ...] = ()
+    keywords: str = ""
 
 
 def state_of(notice: Notice) -> tuple[str, str]:
