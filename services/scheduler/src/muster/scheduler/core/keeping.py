@@ -60,6 +60,12 @@ class Keeper:
             self._round.board.drop(self.reservation.job)
             self._claim = {}
 
+    def end(self) -> None:
+        """Lift it for good, and let go of the round: two that hold each other stay in memory, with
+        all that the round has gathered, until a collector comes by."""
+        self.lift()
+        del self._round
+
     # --- those behind it -----------------------------------------------------------------------
 
     @property

@@ -25,7 +25,7 @@ def plan(snapshot: Snapshot, policy: Policy) -> Plan:
         if not queue.go_through():
             break
     queue.decline()
-    queue.round.keeper.lift()
+    queue.round.keeper.end()
     return Plan(
         snapshot=snapshot,
         policy=policy,
