@@ -136,12 +136,13 @@ KNOWN_LABELS = frozenset(
     {
         *("pool", "phase", "state", "event", "service", "outcome", "route", "status"),
         *("durable", "channel", "loop", "desk", "stream", "reason", "kind", "le"),
-        *("level", "hours", "rule"),
+        *("level", "hours", "rule", "trigger", "fault"),
     }
 )
 """Each has few values, all of them ours: no job, no person, no text that somebody writes.
 
-rule: the ids of failure rules in shadow, which ship with us or are a site's own."""
+rule: the ids of failure rules in shadow, which ship with us or are a site's own. trigger: what
+notices may tell. fault: how a receiver may refuse one."""
 
 
 @pytest.mark.case("SCL-08")

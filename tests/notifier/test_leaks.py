@@ -41,6 +41,26 @@ def test_a_secret_in_a_database_file_is_found(tmp_path: Path) -> None:
     path.unlink()
 
 
+@pytest.mark.parametrize("before", [0, 2**24 - 5, 3 * 2**24 + 7])
+def test_a_secret_in_a_big_file_is_found_wherever_it_stands(tmp_path: Path, before: int) -> None:
+    path = tmp_path / "big.log"
+    path.write_bytes(b"x" * before + TOKEN.encode("utf-16-le") + b"x")
+    assert leaks.in_files(tmp_path) == [str(path)]
+    path.unlink()
+
+
+def test_a_hole_is_not_read_but_what_stands_behind_it_is(tmp_path: Path) -> None:
+    path, read = tmp_path / "sparse.log", leaks.searched["bytes"]
+    with path.open("wb") as file:
+        file.truncate(10 * 2**30)
+    assert leaks.in_files(tmp_path) == []
+    with path.open("ab") as file:
+        file.write(KEY.encode())
+    assert leaks.in_files(tmp_path) == [str(path)]
+    assert leaks.searched["bytes"] - read < 2**20
+    path.unlink()
+
+
 @pytest.mark.postgres
 def test_a_secret_in_a_server_is_found(postgres_url: str) -> None:
     with psycopg.connect(postgres_url, autocommit=True) as connection:

@@ -12,13 +12,11 @@ from __future__ import annotations
 import base64
 import json
 import os
-import re
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import psycopg
 import pytest
@@ -39,34 +37,38 @@ searched: Counter[str] = Counter()
 _late: list[str] = []
 
 
-def _disguises() -> re.Pattern[bytes]:
-    plain = [TOKEN, KEY, MARK]
-    forms = {re.escape(MARK[::-1]).encode()}
-    for text in plain:
-        forms |= {re.escape(text).encode(), re.escape(quote(text, safe="")).encode()}
-        forms.add(re.escape(text.encode("utf-16-le")))
-        forms.add(text.encode().hex().encode())
-    return re.compile(b"|".join([*sorted(forms), *_in_base64()]), re.IGNORECASE)
+def _disguises() -> tuple[bytes, ...]:
+    """Return what the mark looks like, in lower case: every secret holds it."""
+    mark = MARK.encode()
+    forms = {mark, mark[::-1], mark.hex().encode(), MARK.encode("utf-16-le"), *_in_base64(mark)}
+    return tuple(sorted(form.lower() for form in forms))
 
 
-def _in_base64() -> Iterator[bytes]:
+def _in_base64(mark: bytes) -> Iterator[bytes]:
     """Yield what the mark looks like inside base64, at each of three places."""
     for before in range(3):
-        padded = base64.b64encode(b"\0" * before + MARK.encode())
+        padded = base64.b64encode(b"\0" * before + mark)
         inner = padded[(8 * before + 5) // 6 : len(padded) - 4]
-        yield re.escape(inner)
-        yield re.escape(inner.translate(bytes.maketrans(b"+/", b"-_")))
+        yield inner
+        yield inner.translate(bytes.maketrans(b"+/", b"-_"))
 
 
-_PATTERN = _disguises()
+_FORMS = _disguises()
+_OVERLAP = max(map(len, _FORMS)) - 1
+_CHUNK = 1 << 24
 
 
 def found_in(data: bytes | str, what: str) -> bool:
-    """Search some bytes, and count them."""
+    """Search some bytes in any case, and count them."""
     raw = data.encode("utf-8", "replace") if isinstance(data, str) else data
     searched[what] += 1
+    return _search(raw)
+
+
+def _search(raw: bytes) -> bool:
     searched["bytes"] += len(raw)
-    return _PATTERN.search(raw) is not None
+    lower = raw.lower()
+    return any(form in lower for form in _FORMS)
 
 
 def heard(text: str) -> None:
@@ -81,9 +83,27 @@ def in_files(folder: Path) -> list[str]:
         if path.name in GIVEN or path.is_symlink() or not path.is_file():
             continue
         with suppress(OSError):  # a server's own file, gone meanwhile
-            if found_in(path.read_bytes(), "files"):
+            searched["files"] += 1
+            if any(map(_search, _pieces(path))):
                 found.append(str(path))
     return found
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    """Yield what a file holds, in pieces that overlap. Its holes are not read."""
+    with path.open("rb") as file:
+        size, end = os.fstat(file.fileno()).st_size, 0
+        while end < size:
+            try:
+                start = os.lseek(file.fileno(), end, getattr(os, "SEEK_DATA", os.SEEK_SET))
+            except OSError:  # nothing but a hole is left
+                return
+            file.seek(max(start - _OVERLAP, 0))
+            piece = file.read(_CHUNK)
+            if not piece:
+                return
+            yield piece
+            end = file.tell()
 
 
 def in_postgres(url: str) -> list[str]:
